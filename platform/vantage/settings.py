@@ -1,0 +1,101 @@
+"""Django settings, all from the environment; `vantage up` sets what it embeds."""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from vantage.frontend import frontend_folder
+
+HOME = Path(os.environ.get("VANTAGE_HOME", ".vantage")).absolute()
+FRONTEND = frontend_folder()
+DEBUG = os.environ.get("VANTAGE_DEBUG") == "1"
+SECRET_KEY = os.environ.get("VANTAGE_SECRET_KEY", "")  # `vantage up` makes one; without it Django refuses to start
+ALLOWED_HOSTS = os.environ.get("VANTAGE_HOSTS", "127.0.0.1,localhost,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("VANTAGE_ORIGINS", "").split(",") if origin]
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "vantage.teams",
+    "vantage.algorithms",
+    "vantage.datasets",
+    "vantage.nodes",
+    "vantage.runs",
+    "vantage.sharing",
+    "vantage.api",
+]
+APPS = ["teams", "algorithms", "datasets", "nodes", "runs", "sharing", "api"]
+MIGRATION_MODULES = {app: f"vantage_migrations.{app}" for app in APPS}
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "vantage.headers.content_security_policy",
+]
+ROOT_URLCONF = "vantage.urls"
+ASGI_APPLICATION = "vantage.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [FRONTEND / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+
+def database(url: str) -> dict[str, object]:
+    """Read postgres://user:password@host:port/name; a host that starts with %2F is a socket folder."""
+    parts = urlsplit(url)
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.lstrip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": database(os.environ.get("DATABASE_URL", "postgres://vantage@127.0.0.1/vantage"))}
+BROKER_URL = os.environ.get("BROKER_URL", "redis://127.0.0.1:6379/0")  # redis://... or unix:///path?password=...
+
+AUTH_USER_MODEL = "teams.User"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_NAME = "vantage_session"
+CSRF_COOKIE_NAME = "vantage_csrf"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [FRONTEND / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 2**20
+FILE_UPLOAD_TEMP_DIR = None
+
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
