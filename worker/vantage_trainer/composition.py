@@ -228,7 +228,7 @@ class Sampling(Part):
 class Algorithm(Part):
     """A composition: what a preset is, and what every run stores in full."""
 
-    preset: str | None = Field(None, description="The preset it came from; says nothing about what it computes")
+    preset: str | None = Field(default=None, description="The preset it came from; says nothing about what it computes")
     baseline: Baseline = NoBaseline()
     scale: Scale = NoScale()
     ratio: Ratio = Ratio(level="none")

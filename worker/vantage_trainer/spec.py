@@ -1,4 +1,4 @@
-"""What a run is. The form, the API and the trainer all read this; a changed meaning is a new SCHEMA_VERSION."""
+"""What a run is. The form, the API and the trainer all read this; a changed meaning is a new schema_version."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,13 +6,11 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, JsonValue
 
 from vantage_trainer.composition import Algorithm, Fraction, NonNegative, Positive
 
-SCHEMA_VERSION = 1
-
 Count = Annotated[int, Field(ge=1)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
-def setting(default: Any, title: str, help: str = "", *, unit: str = "", advanced: bool = False) -> Any:  # noqa: ANN401 - pydantic's own Field type
+def setting(default: Any, title: str, help: str = "", *, unit: str = "", advanced: bool = False) -> Any:
     """Declare a field together with what the form shows about it."""
     return Field(default, title=title, description=help, json_schema_extra={"unit": unit, "advanced": advanced})
 
@@ -50,7 +48,7 @@ class Data(Section):
 
 
 class RewardPart(Section):
-    kind: str = setting("exact", "Kind")
+    kind: Literal["exact", "numeric"] = setting("numeric", "Kind")
     weight: FiniteFloat = setting(1.0, "Weight")
     parameters: dict[str, JsonValue] = setting({}, "Parameters", advanced=True)
 
@@ -143,7 +141,7 @@ class Budget(Section):
 
 
 class RunSpec(Section):
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     model: Model = Model()
     data: Data = Data()
     reward: Reward = Reward()
