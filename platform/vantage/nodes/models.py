@@ -1,0 +1,45 @@
+"""Worker nodes: machines that take runs. All teams share them; what they run stays each team's own."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.utils import timezone
+
+from vantage.teams.models import User
+
+SILENT_AFTER = timedelta(seconds=30)  # three heartbeats missed
+
+
+class NodeQuerySet(models.QuerySet):
+    def visible_to(self, reader: User) -> "NodeQuerySet":
+        """Every member of any team sees every node; whose runs it works on is told by Run.visible_to."""
+        return self.filter(removed=None) if reader.is_authenticated else self.none()
+
+    def alive(self) -> "NodeQuerySet":
+        return self.filter(removed=None, heartbeat__gt=timezone.now() - SILENT_AFTER)
+
+
+class Node(models.Model):
+    """One `vantage node`: its name is its queue."""
+
+    name = models.CharField(max_length=64, unique=True)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField(null=True)
+    version = models.CharField(max_length=32)
+    devices = models.JSONField(default=list)  # [{"id": "cpu0", "kind": "cpu" | "cuda", "name": ..., "memory": bytes}]
+    published = models.JSONField(default=list)  # [{"source": "package", "name": ...}] offered in the form
+    usage = models.JSONField(default=dict)  # the newest {"cpu": 0..1, "memory": [used, total], "disk": [used, total]}
+    storage = models.CharField(max_length=64, blank=True)  # nodes that name the same storage share run folders
+    started = models.DateTimeField(default=timezone.now)
+    heartbeat = models.DateTimeField(default=timezone.now)
+    paused = models.BooleanField(default=False)
+    draining = models.BooleanField(default=False)
+    removed = models.DateTimeField(null=True)
+    objects = NodeQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def silent(self) -> bool:
+        return self.heartbeat < timezone.now() - SILENT_AFTER
