@@ -1,0 +1,92 @@
+"""How far a ratio may carry the policy: what multiplies the advantage, and where a gradient passes.
+
+Shapes: _T one value per trained token. Comparisons are strict; nothing here but the clip's surrogate has a gradient.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from vantage_trainer.algorithms.tokens import Tokens
+from vantage_trainer.composition import Algorithm, Clip, Divergence, NoTrustRegion, Truncate
+
+TINY = 1e-8
+
+
+@dataclass(frozen=True)
+class Trust:
+    """`objective_T` times the advantage is maximised as it stands; None: `weight_T` multiplies the log-probability."""
+
+    weight_T: Tensor
+    keep_T: Tensor
+    objective_T: Tensor | None = None
+    flags: dict[str, Tensor] = field(default_factory=dict)
+
+
+def trust(algorithm: Algorithm, ratio_T: Tensor, tokens: Tokens) -> Trust:
+    """Apply the chosen trust region; `flags` are what the clip metrics count."""
+    anchor_T = tokens.anchor_T(algorithm.ratio.denominator)
+    return TRUST_REGIONS[algorithm.trust_region.kind](algorithm.trust_region, ratio_T, anchor_T, tokens)
+
+
+def none(part: NoTrustRegion, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) -> Trust:
+    return Trust(ratio_T.detach(), torch.ones_like(ratio_T, dtype=torch.bool))
+
+
+def clip(part: Clip, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) -> Trust:
+    """Stop at the band's edge where the advantage pushes out of it (PPO, arXiv:1707.06347; dual: arXiv:1912.09729)."""
+    falling_T, rising_T = tokens.advantage_T < 0, tokens.advantage_T > 0
+    low_T = falling_T & (ratio_T < 1 - part.low)
+    high_T = rising_T & (ratio_T > 1 + part.high)
+    dual_T = falling_T & (ratio_T > part.dual) if part.dual else torch.zeros_like(low_T)
+    keep_T = ~(low_T | high_T | dual_T)
+    edge_T = ratio_T.detach().clamp(1 - part.low, 1 + part.high)
+    edge_T = torch.where(dual_T, part.dual or 0.0, edge_T)
+    flags = {"clip/low": low_T, "clip/high": high_T, "clip/fraction": low_T | high_T, "clip/dual": dual_T}
+    return Trust(ratio_T.detach() * keep_T, keep_T, torch.where(keep_T, ratio_T, edge_T), flags)
+
+
+def truncate(part: Truncate, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) -> Trust:
+    """Cap the weight and keep every token's gradient (CISPO, arXiv:2506.13585); the cap is absolute."""
+    weight_T = ratio_T.detach().clamp(part.floor, part.cap)
+    cut_T = (ratio_T > part.cap) | (ratio_T < part.floor)
+    return Trust(weight_T, torch.ones_like(cut_T), flags={"clip/truncated_weight": cut_T})
+
+
+def divergence(part: Divergence, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) -> Trust:
+    """Block tokens that left the anchor further than allowed, in the direction the advantage pushes (DPPO)."""
+    current_T, anchor_T = tokens.logp_T.detach(), anchor_T.detach()
+    distance_T = MEASURES[part.measure](anchor_T, current_T)
+    up_T = (tokens.advantage_T > 0) & (current_T > anchor_T) & (distance_T > part.high)
+    down_T = (tokens.advantage_T < 0) & (current_T < anchor_T) & (distance_T > part.low)
+    keep_T = ~(up_T | down_T)
+    weight_T = ratio_T.detach().clamp(max=part.cap) * keep_T
+    cut_T = keep_T & (ratio_T > part.cap) if part.cap else torch.zeros_like(keep_T)
+    return Trust(weight_T, keep_T, flags={"clip/masked": ~keep_T, "clip/truncated_weight": cut_T})
+
+
+def total_variation(anchor_T: Tensor, current_T: Tensor) -> Tensor:
+    """|mu - pi| of the sampled token against all others."""
+    return (anchor_T.exp() - current_T.exp()).abs()
+
+
+def kullback_leibler(anchor_T: Tensor, current_T: Tensor) -> Tensor:
+    """KL(mu || pi) of the sampled token against all others."""
+    rest_anchor_T, rest_current_T = _rest(anchor_T), _rest(current_T)
+    inside_T = anchor_T.exp() * (anchor_T - current_T)
+    return inside_T + rest_anchor_T * (rest_anchor_T.log() - rest_current_T.log())
+
+
+def _rest(logp_T: Tensor) -> Tensor:
+    return (-torch.expm1(logp_T)).clamp(min=TINY)
+
+
+MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"tv": total_variation, "kl": kullback_leibler}
+TRUST_REGIONS: dict[str, Callable[..., Trust]] = {
+    "none": none,
+    "clip": clip,
+    "truncate": truncate,
+    "divergence": divergence,
+}
