@@ -6,15 +6,15 @@ from django.db import models
 from vantage.nodes.models import Node
 from vantage.runs.states import Kind, Outcome, Status
 from vantage.stored import StoredJSON, StoredText
-from vantage.teams.models import Team, TeamQuerySet, User
+from vantage.teams.models import Reader, Team, TeamQuerySet, User
 
 
 class RunQuerySet(TeamQuerySet):
-    def visible_to(self, reader: User) -> "RunQuerySet":
+    def visible_to(self, reader: Reader) -> "RunQuerySet":
         """Runs of the reader's teams that are not deleted."""
         return super().visible_to(reader).filter(deleted=None)
 
-    def deleted_of(self, reader: User) -> "RunQuerySet":
+    def deleted_of(self, reader: Reader) -> "RunQuerySet":
         return super().visible_to(reader).exclude(deleted=None)
 
 
@@ -63,8 +63,8 @@ class Run(models.Model):
 class RunRowQuerySet(models.QuerySet):
     """Rows that belong to a run."""
 
-    def visible_to(self, reader: User) -> "RunRowQuerySet":
-        return self.filter(run__team__members=reader, run__deleted=None)
+    def visible_to(self, reader: Reader) -> "RunRowQuerySet":
+        return self.filter(run__team__in=reader.visible_teams(), run__deleted=None)
 
 
 class Attempt(models.Model):
