@@ -1,6 +1,7 @@
 """Django settings, all from the environment; `vantage up` sets what it embeds."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -65,12 +66,13 @@ TEMPLATES = [
 def database(url: str) -> dict[str, object]:
     """Read postgres://user:password@host:port/name; a host that starts with %2F is a socket folder."""
     parts = urlsplit(url)
+    host = re.sub(r":\d*$", "", parts.netloc.rpartition("@")[2]).strip("[]")  # parts.hostname would be in lower case
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.path.lstrip("/"),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
+        "HOST": unquote(host),
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,

@@ -1,0 +1,67 @@
+"""Real Postgres and Valkey for the tests: those of DATABASE_URL and BROKER_URL, or embedded ones begun when needed."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import django
+import pytest
+from django.conf import settings
+from django.db import connection
+from vantage.embedded.folders import open_home
+from vantage.embedded.postgres import Postgres
+from vantage.embedded.valkey import Valkey
+from vantage.settings import database
+
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+HOME = open_home(Path(tempfile.mkdtemp(prefix="vantage-test-")))
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
+
+# Their addresses are known before they run, so that settings, Celery and subprocesses read them from the environment.
+POSTGRES = None if "DATABASE_URL" in os.environ else Postgres(HOME, FAST, bound=True)
+VALKEY = None if "BROKER_URL" in os.environ else Valkey(HOME, bound=True)
+os.environ |= {
+    "VANTAGE_HOME": str(HOME),
+    "VANTAGE_SECRET_KEY": "for tests",
+    "DJANGO_SETTINGS_MODULE": "vantage.settings",
+}
+if POSTGRES:
+    os.environ["DATABASE_URL"] = POSTGRES.url
+if VALKEY:
+    os.environ["BROKER_URL"] = VALKEY.url
+django.setup()
+settings.DATABASES["default"].update(database(os.environ["DATABASE_URL"]))  # settings may have been read before
+settings.BROKER_URL = os.environ["BROKER_URL"]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
+    """Start Postgres before the first test that asks for `db`, `transactional_db` or `live_server`."""
+    if POSTGRES:
+        POSTGRES.start()
+    yield
+    if POSTGRES:
+        POSTGRES.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[str]:
+    """Start Valkey; the value is BROKER_URL."""
+    if VALKEY:
+        VALKEY.start()
+    yield os.environ["BROKER_URL"]
+    if VALKEY:
+        VALKEY.stop()
+
+
+@pytest.fixture
+def service_environment(transactional_db: None, broker: str) -> dict[str, str]:
+    """The environment for a process of the platform that is to work on the test database."""
+    its = connection.settings_dict
+    place = f"{quote(its['HOST'], safe='')}:{its['PORT'] or 5432}"
+    url = f"postgres://{quote(its['USER'])}:{quote(its['PASSWORD'])}@{place}/{its['NAME']}"
+    return os.environ | {"DATABASE_URL": url, "BROKER_URL": broker}
