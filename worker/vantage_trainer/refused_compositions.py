@@ -1,0 +1,150 @@
+"""Compositions that have no meaning, whatever the run around them, or that this version cannot compute yet."""
+
+from collections.abc import Iterator
+
+from vantage_trainer.composition import Algorithm, Divergence, NoCorrection, Truncate, TruncateCorrection
+from vantage_trainer.refusal import CompositionCheck, Refusal, refuse
+
+
+def a_critic(algorithm: Algorithm) -> Iterator[Refusal]:
+    if algorithm.baseline.kind == "critic_gae":
+        yield refuse(
+            "critic_unavailable",
+            "algorithm.baseline.kind",
+            "A critic cannot be trained yet; choose group_mean or group_leave_one_out as baseline.",
+        )
+
+
+def a_token_scale(algorithm: Algorithm) -> Iterator[Refusal]:
+    if algorithm.scale.kind == "token_whiten":
+        yield refuse(
+            "token_whiten_unavailable",
+            "algorithm.scale.kind",
+            "token_whiten needs a critic's advantages per token, and none can be trained yet; choose batch_whiten.",
+        )
+
+
+def a_top_k_divergence(algorithm: Algorithm) -> Iterator[Refusal]:
+    part = algorithm.trust_region
+    if isinstance(part, Divergence) and part.form == "topk":
+        yield refuse(
+            "topk_unavailable",
+            "algorithm.trust_region.form",
+            "The generator does not record the top {k} tokens yet; choose the form binary.",
+            k=part.k,
+        )
+
+
+def correction_counted_twice(algorithm: Algorithm) -> Iterator[Refusal]:
+    if algorithm.correction.kind != "none" and algorithm.ratio.denominator == "behaviour":
+        yield refuse(
+            "correction_counted_twice",
+            "algorithm.correction.kind",
+            "A ratio to the behaviour policy already holds the correction; set correction to none "
+            "or the ratio's denominator to old.",
+        )
+
+
+def correction_without_bounds(algorithm: Algorithm) -> Iterator[Refusal]:
+    part = algorithm.correction
+    if isinstance(part, NoCorrection):
+        return
+    if part.low is None and part.high is None:
+        yield refuse(
+            "correction_without_bounds",
+            "algorithm.correction.high",
+            "The correction has no bounds, so it corrects nothing it could bound; give low, high or both.",
+        )
+    if isinstance(part, TruncateCorrection) and part.high is None and part.low is not None:
+        yield refuse(
+            "truncation_without_cap",
+            "algorithm.correction.high",
+            "Truncating importance weights needs a cap; give high, for example 2.",
+        )
+    if part.low is not None and part.high is not None and part.low > part.high:
+        yield refuse(
+            "bounds_crossed",
+            "algorithm.correction.low",
+            "The correction's low {low:g} lies above its high {high:g}; swap them.",
+            low=part.low,
+            high=part.high,
+        )
+
+
+def floor_over_cap(algorithm: Algorithm) -> Iterator[Refusal]:
+    part = algorithm.trust_region
+    if isinstance(part, Truncate) and part.floor > part.cap:
+        yield refuse(
+            "floor_over_cap",
+            "algorithm.trust_region.floor",
+            "The floor {floor:g} lies above the cap {cap:g}; lower the floor, 0 turns it off.",
+            floor=part.floor,
+            cap=part.cap,
+        )
+
+
+def trust_region_without_ratio(algorithm: Algorithm) -> Iterator[Refusal]:
+    kind = algorithm.trust_region.kind
+    if kind != "none" and algorithm.ratio.level == "none":
+        yield refuse(
+            "trust_region_without_ratio",
+            "algorithm.ratio.level",
+            "A {kind} trust region bounds a ratio, and there is none; set the ratio's level to token "
+            "or the trust region to none.",
+            kind=kind,
+        )
+
+
+def k1_as_loss(algorithm: Algorithm) -> Iterator[Refusal]:
+    kl = algorithm.regularizer.kl
+    if kl is not None and kl.where == "loss" and kl.estimator == "k1":
+        yield refuse(
+            "k1_as_loss",
+            "algorithm.regularizer.kl.estimator",
+            "k1 has no expected gradient as a loss; choose k2, k3 or ratio_k3, or move the KL into the reward.",
+        )
+
+
+def success_rate_of_shaped_rewards(algorithm: Algorithm) -> Iterator[Refusal]:
+    if algorithm.scale.kind != "group_mean_reward":
+        return
+    if algorithm.sampling.overlong is not None:
+        yield refuse(
+            "maxrl_needs_binary",
+            "algorithm.sampling.overlong",
+            "Scaling by the group's mean reward (MaxRL) needs rewards of 0 or 1, and the length penalty changes them; "
+            "turn it off.",
+        )
+    if algorithm.regularizer.kl is not None and algorithm.regularizer.kl.where == "reward":
+        yield refuse(
+            "maxrl_needs_binary",
+            "algorithm.regularizer.kl.where",
+            "Scaling by the group's mean reward (MaxRL) needs rewards of 0 or 1, and a KL in the reward changes them; "
+            "move the KL into the loss.",
+        )
+
+
+def interruption_bounds(algorithm: Algorithm) -> Iterator[Refusal]:
+    part = algorithm.sampling.interruption
+    if part is not None and part.min_fraction > part.max_fraction:
+        yield refuse(
+            "bounds_crossed",
+            "algorithm.sampling.interruption.min_fraction",
+            "The interruption's smallest share {low:g} lies above its largest {high:g}; swap them.",
+            low=part.min_fraction,
+            high=part.max_fraction,
+        )
+
+
+CHECKS: tuple[CompositionCheck, ...] = (
+    a_critic,
+    a_token_scale,
+    a_top_k_divergence,
+    correction_counted_twice,
+    correction_without_bounds,
+    floor_over_cap,
+    trust_region_without_ratio,
+    k1_as_loss,
+    success_rate_of_shaped_rewards,
+    interruption_bounds,
+)
