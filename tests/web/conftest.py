@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from django.test import Client
+from vantage.runs.models import Run
 from vantage.teams.models import Membership, Role, Team, User
 
 
@@ -47,3 +48,14 @@ def client_of() -> Callable[[User], Client]:
         return client
 
     return log_in
+
+
+@pytest.fixture
+def make_run(people: People) -> Callable[..., Run]:
+    def make(**fields: object) -> Run:
+        number = Run.objects.count() + 1
+        return Run.objects.create(
+            **{"team": people.team, "number": number, "name": f"run {number}", "spec": {}} | fields
+        )
+
+    return make

@@ -136,7 +136,7 @@ class MetricRow(models.Model):
     class Meta:
         indexes = [
             models.Index(
-                fields=["run", "key", "step", "attempt", "seq"], include=["time", "value"], name="metric_rows_by_step"
+                fields=["run", "key", "step", "-attempt", "-seq"], include=["time", "value"], name="metric_rows_by_step"
             )
         ]
 
