@@ -1,0 +1,181 @@
+"""Ask the generator, a process of its own, for completions, and give it new weights."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from vantage_trainer.generator_log import last_words
+from vantage_trainer.model_limits import context_length, text_config
+from vantage_trainer.spec import RunSpec
+from vantage_trainer.sync import Entry, SyncError, SyncReport, WeightSender
+from vantage_trainer.wire import Wire
+
+# Model types whose configuration class ties the head when its file does not say.
+TIED_BY_DEFAULT = ("gemma", "gemma2", "gemma3_text", "gpt2")
+# The longest silence that each wait accepts, in seconds; generating speaks at least once per engine step.
+PATIENCE = {"start": 600.0, "generate": 300.0, "push": 600.0, "close": 10.0}
+
+
+class GeneratorDied(RuntimeError):
+    """The generator's process ended or fell silent; the text says how and quotes its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One sample to draw: its own seed, never several from one."""
+
+    prompt_ids: list[int]
+    seed: int
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    stop: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What was sampled: tokens (an end token included), their log-probabilities, how it ended, and by which weights."""
+
+    token_ids: list[int]
+    logps: list[float]
+    finish: str  # stop | length | error
+    version: int
+    sentence: str = ""
+
+
+class Generator:
+    """The client of one generator process; it lives no longer than the thread that started it."""
+
+    command: tuple[str, ...] = ("-m", "vantage_trainer.generator")
+
+    def __init__(self, model_folder: Path, *, spec: RunSpec, log: Path) -> None:
+        model_folder = Path(model_folder)
+        self._settings = _settings(model_folder, spec)
+        self._log = Path(log)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: Wire | None = None
+        self._weights = WeightSender(spec.model.dtype, tied=is_tied(model_folder))
+        self._ready = False
+        self.version = 0
+
+    def start(self) -> None:
+        """Start the process and return at once; wait_ready() waits for its engine."""
+        assert self._process is None, "the generator was already started"
+        ours, theirs = socket.socketpair()
+        self._wire = Wire(ours)
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        with theirs, self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, *self.command, str(theirs.fileno()), str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+            )
+        self._tell(self._settings)
+
+    def wait_ready(self) -> None:
+        """Wait until the engine answers; GeneratorDied with the log's last words when it cannot start."""
+        if not self._ready:
+            self._hear("start")
+            self._ready = True
+
+    def generate(self, requests: list[Request]) -> list[Completion]:
+        """Sample one completion per request, in the order of the requests."""
+        self.wait_ready()
+        self._tell(("generate", requests))
+        completions = self._hear("generate")
+        if any(completion.version != self.version for completion in completions):
+            raise SyncError(f"The generator sampled from other weights than version {self.version}, which it was sent.")
+        return completions
+
+    def push(self, named_tensors: Iterable[tuple[str, Tensor]], version: int) -> SyncReport:
+        """Give the generator new weights and prove that its kernels use them; SyncError when they do not."""
+        self.wait_ready()
+        report = self._weights.push(named_tensors, version, self)
+        self.version = version
+        return report
+
+    def ask_push(self, layout: list[Entry], version: int, buffer: int) -> dict[str, Tensor]:
+        """Hand over a filled weight buffer; the answer is what the generator's kernels computed from it."""
+        self._tell(("push", (layout, version)))
+        assert self._wire is not None
+        self._wire.send_handle(buffer)
+        return self._hear("push")
+
+    def close(self) -> None:
+        """End the process; the second time does nothing."""
+        if self._process is None or self._wire is None:
+            return
+        self._wire.close()
+        try:
+            self._process.wait(PATIENCE["close"])
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._weights.close()
+        self._process = self._wire = None
+        self._ready = False
+
+    def _tell(self, message: object) -> None:
+        assert self._wire is not None, "the generator is not running: call start()"
+        try:
+            self._wire.tell(message)
+        except OSError:
+            raise self._death("while it was being asked") from None
+
+    def _hear(self, wait: str) -> Any:
+        """Return the next answer, passing over signs of life."""
+        assert self._wire is not None
+        while True:
+            if not self._wire.has_word(PATIENCE[wait]):
+                raise self._silence(wait)
+            try:
+                kind, content = self._wire.hear()
+            except (EOFError, OSError):
+                raise self._death(f"during {wait}") from None
+            if kind == "refused":
+                raise SyncError(content)
+            if kind == "answer":
+                return content
+
+    def _silence(self, wait: str) -> GeneratorDied:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        silence = f"said nothing for {PATIENCE[wait]:.0f} s during {wait} and was ended"
+        return GeneratorDied(f"The generator {silence}. {last_words(self._log)}")
+
+    def _death(self, moment: str) -> GeneratorDied:
+        assert self._process is not None
+        try:
+            status = self._process.wait(PATIENCE["close"])
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        return GeneratorDied(f"The generator {how} {moment}. {last_words(self._log)}")
+
+
+def _settings(model_folder: Path, spec: RunSpec) -> dict[str, object]:
+    return {
+        "model": str(model_folder),
+        "dtype": spec.model.dtype,
+        "length": context_length(model_folder, spec.data.prompt_limit + spec.rollout.response_limit),
+        "tensor_parallel": spec.resources.tensor_parallel,
+        "seed": spec.seed % 2**32,
+    }
+
+
+def is_tied(model_folder: Path) -> bool:
+    """Tell whether the model's head shares the embedding's weights."""
+    config = text_config(model_folder)
+    return bool(config.get("tie_word_embeddings", config.get("model_type") in TIED_BY_DEFAULT))

@@ -1,0 +1,24 @@
+"""Find in the generator's log the line that says why it ended."""
+
+import re
+from pathlib import Path
+
+TAIL_BYTES = 65536
+REASON = re.compile(r"^(?:\S+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b.*|^Killed\b.*|^Fatal .*|^Out of memory.*")
+PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\)\s*)?(?:ERROR|CRITICAL)\s[\d: -]+\[[^\]]*\]\s*")
+
+
+def last_words(log: Path) -> str:
+    """Return one sentence that quotes the log's last error, or its last line."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return f"Its log {log} cannot be read."
+    lines = [PREFIX.sub("", line).strip() for line in text.splitlines() if line.strip()]
+    reasons = [line for line in lines if REASON.match(line)]
+    if not lines:
+        return "Its log is empty."
+    return f"The log's last words: {(reasons or lines)[-1][:500]}"
