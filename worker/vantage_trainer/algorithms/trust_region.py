@@ -62,8 +62,8 @@ def divergence(part: Divergence, ratio_T: Tensor, anchor_T: Tensor, tokens: Toke
     up_T = (tokens.advantage_T > 0) & (current_T > anchor_T) & (distance_T > part.high)
     down_T = (tokens.advantage_T < 0) & (current_T < anchor_T) & (distance_T > part.low)
     keep_T = ~(up_T | down_T)
-    weight_T = ratio_T.detach().clamp(max=part.cap) * keep_T
-    cut_T = keep_T & (ratio_T > part.cap) if part.cap else torch.zeros_like(keep_T)
+    cap = part.cap or torch.inf
+    weight_T, cut_T = ratio_T.detach().clamp(max=cap) * keep_T, keep_T & (ratio_T > cap)
     return Trust(weight_T, keep_T, flags={"clip/masked": ~keep_T, "clip/truncated_weight": cut_T})
 
 
