@@ -1,0 +1,41 @@
+"""How a run names a dataset version: `name@number`, inside its team."""
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from vantage.datasets.models import DatasetVersion
+from vantage.teams.models import Team
+
+
+def find(team: Team, reference: str) -> DatasetVersion:
+    """The version that `name@number` means in the team. ValueError says what to change."""
+    name, _, number = reference.rpartition("@")
+    if not name or not number.isdecimal():
+        raise ValueError(f"“{reference}” names no dataset version: write it as name@number, such as sums@1.")
+    version = DatasetVersion.objects.of_team(team).filter(dataset__name=name, number=int(number)).first()
+    if version is None:
+        raise ValueError(f"There is no dataset version {reference} in this team: choose one from the list.")
+    return version
+
+
+def choices(team: Team) -> list[tuple[str, str]]:
+    """All versions of a team for a form's select: (name@number, what is shown)."""
+    versions = DatasetVersion.objects.of_team(team).annotate(name=F("dataset__name"))
+    return [
+        (f"{name}@{number}", f"{name}@{number} ({num_rows:,} rows)")
+        for name, number, num_rows in versions.values_list("name", "number", "num_rows")
+    ]
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Rows of an evaluation version whose exact prompt is trained on: how many, and the first numbers."""
+
+    num: int
+    numbers: list[int]
+
+
+def overlap(training: DatasetVersion, evaluation: DatasetVersion) -> Overlap:
+    shared = evaluation.rows.filter(prompt__in=training.rows.values("prompt")).order_by("number")
+    return Overlap(shared.count(), list(shared.values_list("number", flat=True)[:20]))
