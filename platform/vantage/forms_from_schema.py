@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from vantage_trainer.refusals import explain
 
-from vantage.form_errors import placed
 from vantage.form_parsing import parse, reshaping
 from vantage.form_shapes import Shape, fields_of
 
@@ -216,10 +216,11 @@ def bind(
 ) -> Bound[M]:
     """Read what was posted over `base`, check it, and keep it for showing again."""
     raw = parse(model, data, mapping(base))
-    value, errors = None, {}
+    value: M | None = None
+    errors: dict[str, list[str]] = {}
     if not reshaping(data):
         try:
             value = model.model_validate(raw)
         except ValidationError as error:
-            errors = placed(error, {found.path for found in form(model, raw).walk()})
+            errors = {refusal.path: [refusal.sentence] for refusal in explain(error, model)}
     return Bound(model, raw, value, errors, reshaping(data), choices or {}, words or {}, hidden)

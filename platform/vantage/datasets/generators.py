@@ -33,8 +33,8 @@ class Generator:
     rows: Callable[..., Iterator[NewRow]]
 
 
-def arithmetic_rows(**parameters: int) -> Iterator[NewRow]:
-    for row in generate(**parameters):
+def arithmetic_rows(num: int, seed: int, terms: int, digits: int, heldout: bool) -> Iterator[NewRow]:
+    for row in generate(num, seed, terms=terms, digits=digits, heldout=heldout):
         yield NewRow(row["prompt"], row["answer"], row["solution"], dict(row["meta"]), "number")
 
 
