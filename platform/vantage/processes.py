@@ -106,6 +106,11 @@ def _stands_in(pid: int, wanted: os.stat_result, program: str) -> bool:
     return is_it and (found.st_dev, found.st_ino) == (wanted.st_dev, wanted.st_ino)
 
 
+def of_session(leader: int) -> list[Process]:
+    """The processes of a session, its leader dead or alive."""
+    return [process for process in everything() if (found := stat(process.pid)) and found.session == leader]
+
+
 def carrying(name: str, value: str) -> list[Process]:
     """The processes started with this environment variable: what was begun below, wherever it went since."""
     return [process for process in everything() if f"{name}={value}".encode() in _environment(process.pid)]

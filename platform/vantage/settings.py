@@ -93,8 +93,14 @@ CSRF_COOKIE_NAME = "vantage_csrf"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [FRONTEND / "static"]
-WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = False
+STATIC_ROOT = HOME / "static"  # where `vantage up` puts them, with compressed copies
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = DEBUG or not STATIC_ROOT.is_dir()
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 2**20
 FILE_UPLOAD_TEMP_DIR = None
 

@@ -75,8 +75,8 @@ class Server(ABC):
 
     def stop(self, seconds: float = 20) -> None:
         """Stop it, and whatever is left in its folder."""
-        if self.process is not None:
-            end([self.process], self.stop_signal, seconds)
+        if running := self.process or self._survivor():
+            end([running], self.stop_signal, seconds)
         self.heal()
         if self._child is not None:
             self._child.wait(5)
