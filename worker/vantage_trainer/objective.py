@@ -7,6 +7,7 @@ A.json is a preset's name or a composition; B.json holds {"inputs": {...}} with 
 import json
 import sys
 from argparse import ArgumentParser, Namespace
+from math import isfinite
 from pathlib import Path
 
 import torch
@@ -74,7 +75,7 @@ def _demand(batch: Batch, name: str, what: str) -> None:
 
 def _of_responses(found: Credit) -> Answer:
     flags = {"effective_response": found.effective_B, "flat_group": found.flat_B, "group_of_one": found.lone_B}
-    shaped: list[JsonValue] = [value if value == value else None for value in found.reward_B.tolist()]
+    shaped: list[JsonValue] = [value if isfinite(value) else None for value in found.reward_B.tolist()]
     answer: Answer = {"advantages": found.advantage_B.tolist()}
     return answer | {name: flag_B.long().tolist() for name, flag_B in flags.items()} | {"shaped_reward": shaped}
 
@@ -147,6 +148,8 @@ def read_algorithm(name: str) -> Algorithm:
     content = json.loads(Path(name).read_text())
     if isinstance(content, str):
         return read_algorithm(content)
+    if not isinstance(content, dict):
+        raise ValueError(f"{name} must hold a preset's name or one choice per part.")
     try:
         return Algorithm.model_validate(content.get("algorithm", content))
     except ValidationError as error:
