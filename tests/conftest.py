@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from vantage.embedded.postgres import Postgres
 from vantage.embedded.valkey import Valkey
 from vantage.settings import database
 
+COMPILERS = re.compile(r"(.*-)?(cc|gcc|g\+\+|c\+\+|c99|c89|cpp|clang.*|nvcc|ld(\..*)?)(-[0-9.]+)?")
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 HOME = open_home(Path(tempfile.mkdtemp(prefix="vantage-test-")))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
@@ -36,6 +38,20 @@ if VALKEY:
 django.setup()
 settings.DATABASES["default"].update(database(os.environ["DATABASE_URL"]))  # settings may have been read before
 settings.BROKER_URL = os.environ["BROKER_URL"]
+
+
+def without_compilers(path: str) -> str:
+    """Make a folder of links to every program of PATH that is no compiler, so that what needs one fails here."""
+    folder = HOME / "bin"
+    folder.mkdir()
+    for entry in (Path(place) for place in path.split(os.pathsep) if Path(place).is_dir()):
+        for program in entry.iterdir():
+            if not COMPILERS.fullmatch(program.name) and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    return str(folder)
+
+
+os.environ["PATH"] = without_compilers(os.environ["PATH"])
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import errno
 import sys
 from collections.abc import Callable
 
+import django
 from django.core.management import execute_from_command_line
 
 from vantage import environment, first_start
@@ -67,7 +68,8 @@ def _up(arguments: argparse.Namespace) -> int:
 
 def _node(arguments: argparse.Namespace) -> int:
     environment.enter(environment.home())
-    from vantage.nodes.agent import main as agent  # Django reads the environment on import
+    django.setup()
+    from vantage.runs.agent import main as agent  # its models exist only now
 
     return int(agent(arguments.name))
 
