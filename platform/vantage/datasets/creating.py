@@ -8,8 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
-from pydantic import TypeAdapter, ValidationError
-from vantage_trainer.spec import Name
 
 from vantage.datasets import uploads
 from vantage.datasets.columns import Columns, guess, names
@@ -17,12 +15,10 @@ from vantage.datasets.generators import GENERATORS, create_generated
 from vantage.datasets.models import DatasetVersion, Upload
 from vantage.datasets.problems import NewRow, Problem, Report
 from vantage.forms_from_schema import Bound, bind, form
+from vantage.names import checked_name
 from vantage.teams.access import current_team, found, may, reader, require_role
 from vantage.teams.models import Role
 from vantage.text import showable
-
-NAME = TypeAdapter(Name)
-NAME_SENTENCE = "A name starts with a letter or digit; then letters, digits, dots, dashes and underscores, 64 at most."
 
 
 @require_http_methods(["GET", "POST"])
@@ -147,10 +143,3 @@ def created(request: HttpRequest, version: DatasetVersion, is_new: bool) -> Http
     said = f"{version} holds {version.num_rows:,} rows." if is_new else f"This content is {version} already."
     messages.success(request, said)
     return redirect("dataset_version", pk=version.dataset_id, number=version.number)
-
-
-def checked_name(name: str) -> str:
-    try:
-        return NAME.validate_python(name.strip())
-    except ValidationError:
-        raise ValueError(NAME_SENTENCE) from None
