@@ -67,7 +67,7 @@ def reference_unread(spec: RunSpec) -> Iterator[Refusal]:
         yield refuse(
             "reference_unread",
             "reference.source",
-            "No KL is kept to the reference policy; it costs memory and only draws policy/kl_ref.",
+            "The algorithm keeps no KL to the reference policy, so it only takes memory.",
         )
 
 

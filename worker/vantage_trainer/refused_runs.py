@@ -44,30 +44,17 @@ def batch_of_one(spec: RunSpec) -> Iterator[Refusal]:
 
 
 def batch_not_divided(spec: RunSpec) -> Iterator[Refusal]:
-    responses = spec.rollout.prompts_per_step * spec.rollout.group_size
-    minibatches = spec.optimization.minibatches
-    if responses % minibatches:
-        yield refuse(
-            "batch_not_divided",
-            "optimization.minibatches",
-            "{responses} responses ({prompts} prompts of {group}) do not divide into {minibatches} minibatches; "
-            "choose a divisor of {responses}.",
-            responses=responses,
-            prompts=spec.rollout.prompts_per_step,
-            group=spec.rollout.group_size,
-            minibatches=minibatches,
-        )
-
-
-def group_split(spec: RunSpec) -> Iterator[Refusal]:
+    """Minibatches hold whole prompts, so that a group is never split and none is smaller than the others."""
     prompts, minibatches = spec.rollout.prompts_per_step, spec.optimization.minibatches
-    if spec.algorithm.aggregation.kind == "prompt_mean" and prompts % minibatches:
+    if prompts % minibatches:
+        by_prompt = spec.algorithm.aggregation.kind == "prompt_mean"
         yield refuse(
-            "group_split",
+            "group_split" if by_prompt else "batch_not_divided",
             "optimization.minibatches",
-            "prompt_mean needs each prompt's responses in one minibatch, and {prompts} prompts do not divide into "
-            "{minibatches}; choose a divisor of {prompts} or another aggregation.",
+            "{prompts} prompts of {group} responses do not divide into {minibatches} minibatches of whole prompts; "
+            "choose a divisor of {prompts}.",
             prompts=prompts,
+            group=spec.rollout.group_size,
             minibatches=minibatches,
         )
 
@@ -208,7 +195,6 @@ CHECKS: tuple[RunCheck, ...] = (
     group_of_one,
     batch_of_one,
     batch_not_divided,
-    group_split,
     divergence_never_differs,
     rewards_not_binary,
     truncated_distribution,

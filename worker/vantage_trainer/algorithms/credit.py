@@ -64,7 +64,7 @@ def credit(
 
 def _less_kl(algorithm: Algorithm, reward_B: Tensor, kl_B: Tensor | None) -> Tensor:
     kl = algorithm.regularizer.kl
-    if kl is None or kl.where != "reward":
+    if kl is None or kl.where != "reward" or kl.coef == 0:
         return reward_B
     assert kl_B is not None, "the KL is in the reward, so kl_B is needed"
     return reward_B - kl.coef * kl_B.to(reward_B.dtype)

@@ -38,7 +38,7 @@ ESTIMATORS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"k1": k1, "k2": k2,
 def kl_term(algorithm: Algorithm, tokens: Tokens, once_T: Tensor) -> Tensor:
     """What the KL adds to each token's term; `once_T` makes a sequence-level estimate count once per sequence."""
     kl = algorithm.regularizer.kl
-    if kl is None or kl.where != "loss":
+    if kl is None or kl.where != "loss" or kl.coef == 0:
         return torch.zeros_like(tokens.logp_T)
     assert tokens.ref_logp_T is not None, "the KL needs log-probabilities of the reference"
     d_T = tokens.logp_T - tokens.ref_logp_T

@@ -1,0 +1,72 @@
+"""Settings that the spec knows and this version's trainer does not carry out yet: refused, never ignored."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from vantage_trainer.refusal import Refusal, refuse
+from vantage_trainer.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A field, when it asks for what is missing, what that is and how to do without."""
+
+    path: str
+    asked: Callable[[RunSpec], bool]
+    what: str
+    instead: str
+
+
+MISSING = (
+    Missing("model.lora", lambda spec: spec.model.lora is not None, "LoRA", "leave it empty to train all weights"),
+    Missing(
+        "data.difficulty",
+        lambda spec: spec.data.difficulty is not None,
+        "The difficulty filter",
+        "leave it empty and filter the dataset before uploading it",
+    ),
+    Missing(
+        "rollout.thinking_budget",
+        lambda spec: spec.rollout.thinking_budget is not None,
+        "A thinking budget",
+        "leave it empty; the response limit bounds thinking and answer together",
+    ),
+    Missing(
+        "algorithm.sampling.interruption",
+        lambda spec: spec.algorithm.sampling.interruption is not None,
+        "Interrupting the thinking",
+        "turn it off",
+    ),
+    Missing(
+        "algorithm.sampling.no_positive_resampling",
+        lambda spec: spec.algorithm.sampling.no_positive_resampling is not None,
+        "Retiring solved prompts",
+        "turn it off",
+    ),
+    Missing(
+        "reference.source",
+        lambda spec: spec.reference.source == "path",
+        "A reference policy from a folder",
+        "choose start to keep the policy as it was when the run began",
+    ),
+    Missing(
+        "reference.refresh_every",
+        lambda spec: spec.reference.refresh_every is not None,
+        "Refreshing the reference policy",
+        "leave it empty",
+    ),
+    Missing(
+        "resources.staleness",
+        lambda spec: spec.resources.staleness > 0,
+        "Asynchronous training",
+        "set the staleness to 0",
+    ),
+    Missing("resources.hosts", lambda spec: spec.resources.hosts > 1, "Training over several hosts", "set it to 1"),
+)
+
+
+def not_yet(spec: RunSpec) -> Iterator[Refusal]:
+    for missing in MISSING:
+        if missing.asked(spec):
+            sentence = "{what} is not available in this version; {instead}."
+            yield refuse("unavailable", missing.path, sentence, what=missing.what, instead=missing.instead)
