@@ -108,3 +108,6 @@ LANGUAGE_CODE = "en"
 USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+LEASE_SECONDS = float(os.environ.get("VANTAGE_LEASE_SECONDS", "30"))  # a supervisor renews it three times as often
+SWEEP_SECONDS = float(os.environ.get("VANTAGE_SWEEP_SECONDS", "10"))

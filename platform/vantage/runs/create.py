@@ -1,0 +1,87 @@
+"""The one door for new runs: the form, the demo and the API come through here."""
+
+from collections.abc import Iterator
+
+from django.db import transaction
+from django.db.models import Max
+from vantage_trainer.refusal import Refusal, refuse
+from vantage_trainer.refusals import refusals
+from vantage_trainer.spec import RunSpec
+
+from vantage.datasets.models import DatasetVersion
+from vantage.runs.models import Run
+from vantage.runs.states import Kind
+from vantage.runs.tasks import nudge_nodes
+from vantage.teams.models import Team, User
+
+
+class Refused(ValueError):
+    """The run cannot work as asked; each refusal names its field."""
+
+    def __init__(self, found: list[Refusal]) -> None:
+        super().__init__(" ".join(refusal.sentence for refusal in found))
+        self.refusals = found
+
+
+def create_run(
+    team: Team,
+    user: User,
+    name: str,
+    spec: RunSpec,
+    *,
+    kind: Kind = Kind.TRAIN,
+    priority: int = 0,
+    tags: list[str] | None = None,
+    notes: str = "",
+    parent: Run | None = None,
+    parent_step: int | None = None,
+) -> Run:
+    """Queue a run. Raises Refused with every reason why it cannot work."""
+    if found := all_refusals(team, spec):
+        raise Refused(found)
+    with transaction.atomic():
+        Team.objects.select_for_update().get(pk=team.pk)  # numbers are given out one at a time
+        newest = Run.objects.filter(team=team).aggregate(newest=Max("number"))["newest"] or 0
+        run = Run.objects.create(
+            team=team,
+            number=newest + 1,
+            name=name.strip() or f"run {newest + 1}",
+            kind=kind,
+            spec=spec.model_dump(mode="json"),
+            priority=priority,
+            created_by=user,
+            tags=tags or [],
+            notes=notes,
+            parent=parent,
+            parent_step=parent_step,
+            node=parent.node if parent else None,
+        )
+        transaction.on_commit(nudge_nodes)
+    return run
+
+
+def all_refusals(team: Team, spec: RunSpec) -> list[Refusal]:
+    """Return the trainer's refusals, and those that only the team's data tell."""
+    return refusals(spec) + list(_unknown_datasets(team, spec))
+
+
+def find_dataset(team: Team, reference: str) -> DatasetVersion | None:
+    """Return the version that `name@number` means in the team."""
+    name, _, number = reference.rpartition("@")
+    if not number.isdigit():
+        return None
+    versions = DatasetVersion.objects.filter(dataset__team=team, dataset__deleted=None)
+    return versions.filter(dataset__name=name, number=int(number)).select_related("dataset").first()
+
+
+def references(spec: RunSpec) -> dict[str, str]:
+    """Return every dataset that the run names, by the field that names it."""
+    sets = {f"evaluation.sets.{number}.dataset": one.dataset for number, one in enumerate(spec.evaluation.sets)}
+    return {"data.train": spec.data.train} | sets
+
+
+def _unknown_datasets(team: Team, spec: RunSpec) -> Iterator[Refusal]:
+    sentence = "The team has no dataset version {reference}; choose one of its datasets."
+    for path, reference in references(spec).items():
+        if reference.strip() and find_dataset(team, reference) is None:
+            yield refuse("unknown_dataset", path, sentence, reference=reference)

@@ -1,0 +1,107 @@
+"""The run folder on the node: paths and locks. What lies in it is the contract with the trainer."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+JOURNALS = ("metrics", "samples", "events")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    path: Path
+
+    @classmethod
+    def of(cls, run_pk: int) -> "RunFolder":
+        return cls(Path(settings.HOME) / "runs" / str(run_pk))
+
+    @property
+    def spec(self) -> Path:
+        return self.path / "spec.json"
+
+    @property
+    def trainer_lock(self) -> Path:
+        return self.path / "trainer.lock"
+
+    @property
+    def supervisor_lock(self) -> Path:
+        return self.path / "supervisor.lock"
+
+    def data(self, name: str) -> Path:
+        return self.path / "data" / f"{name}.jsonl"
+
+    def attempt(self, number: int) -> "AttemptFolder":
+        return AttemptFolder(self.path / "attempts" / str(number))
+
+    def newest_checkpoint(self) -> int | None:
+        """Return the step of the newest whole checkpoint; a part-written one has another name."""
+        names = [path.name.removeprefix("step-") for path in (self.path / "checkpoints").glob("step-*")]
+        return max((int(name) for name in names if name.isdigit()), default=None)
+
+
+@dataclass(frozen=True)
+class AttemptFolder:
+    path: Path
+
+    def journal(self, name: str) -> Path:
+        return self.path / "journal" / f"{name}.jsonl"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "trainer.log"
+
+    @property
+    def exit(self) -> Path:
+        return self.path / "exit.json"
+
+    @property
+    def stop(self) -> Path:
+        return self.path / "stop"
+
+    @property
+    def trainer(self) -> Path:
+        """Who the trainer is: pid and start time."""
+        return self.path / "trainer.json"
+
+
+@contextmanager
+def held(lock: Path) -> Iterator[IO[str] | None]:
+    """Hold a lock file; None: another process holds it. A killed holder frees it, whatever it left behind."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with open(lock, "a+", opener=_private) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        yield file
+
+
+def is_held(lock: Path) -> bool:
+    """Tell whether a living process holds the lock; asks with a shared lock for an instant."""
+    if not lock.exists():
+        return False
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8", errors="surrogatepass")
+    beside.replace(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -1,0 +1,21 @@
+"""Which devices of a node a run gets. A node without GPUs gives its CPU slots, one to a run."""
+
+from vantage_trainer.spec import Resources
+
+Device = dict[str, str | int | float]
+
+
+def placed(wanted: Resources, devices: list[Device], taken: set[str]) -> list[str] | None:
+    """Return ids of free devices for the run, or None while too few are free."""
+    free = [str(device["id"]) for device in devices if device["id"] not in taken]
+    number = num_needed(wanted, devices)
+    return free[:number] if number and number <= len(free) else None
+
+
+def num_needed(wanted: Resources, devices: list[Device]) -> int:
+    """Count the devices the run takes here; 0: this node can never run it. Trainer and generator share if they must."""
+    if not any(device.get("kind") == "cuda" for device in devices):
+        return min(1, len(devices))
+    apart = wanted.training_devices + wanted.generation_devices
+    together = max(wanted.training_devices, wanted.generation_devices)
+    return apart if apart <= len(devices) else together if together <= len(devices) else 0
