@@ -29,7 +29,7 @@ def create_run(
     name: str,
     spec: RunSpec,
     *,
-    kind: Kind = Kind.TRAIN,
+    kind: str = Kind.TRAIN,
     priority: int = 0,
     tags: list[str] | None = None,
     notes: str = "",

@@ -1,0 +1,67 @@
+// A run's page: charts, header and lists follow the run.
+import { Board } from "./chart-board.js";
+import { fetchParts, swap, swapParts } from "./parts.js";
+import { subscribe } from "./stream.js";
+import { throttled } from "./throttle.js";
+import { showTimes } from "./times.js";
+
+const head = document.getElementById("head");
+const runId = Number(head.dataset.run);
+const boardPlace = document.querySelector(".board");
+const board = boardPlace ? new Board(boardPlace) : null;
+const lists = document.querySelectorAll("[data-refresh]");
+
+const refreshHead = throttled(async () => {
+  const next = await fetchParts(head.dataset.head);
+  if (!next) return;
+  swapParts(head, next, "data-part");
+  showTimes(head);
+}, 1000);
+
+const refreshLists = throttled(async () => {
+  const next = await fetchParts(location.href);
+  const fresh = next?.querySelectorAll("[data-refresh]") ?? [];
+  lists.forEach((part, index) => {
+    if (!fresh[index]) return;
+    const logs = [...part.querySelectorAll("[data-log]")].map((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 8);
+    if (swap(part, fresh[index])) keepEnds(part, logs);
+    showTimes(part);
+  });
+}, 2000);
+
+// A log that stood at its end stays at its end.
+function keepEnds(part, atEnd) {
+  part.querySelectorAll("[data-log]").forEach((log, n) => {
+    if (atEnd[n] ?? true) log.scrollTop = log.scrollHeight;
+  });
+}
+
+function setOption(name, value) {
+  const address = new URL(location.href);
+  address.searchParams.set(name, value);
+  history.replaceState(null, "", address);
+  if (name === "x") linkFiles(value);
+}
+
+function linkFiles(axis) {
+  for (const link of document.querySelectorAll("a[data-csv]")) link.search = `?x=${axis}`;
+}
+
+document.querySelector("[data-options]")?.addEventListener("change", ({ target }) => {
+  setOption(target.name, target.value);
+  if (target.name === "x") board.setAxis(target.value);
+  else board.setSmoothing(Number(target.value));
+});
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-submit]")) target.form.requestSubmit();
+});
+
+keepEnds(document, []);
+if (board) linkFiles(board.axis);
+subscribe((news) => {
+  if (news && news.run !== runId) return;
+  board?.news();
+  if (document.hidden) return;
+  refreshHead();
+  if (lists.length) refreshLists();
+});

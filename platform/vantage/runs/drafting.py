@@ -1,0 +1,90 @@
+"""A run before it is launched: where the form begins, what it offers, how large the run will be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import F
+from vantage_trainer.presets import PRESETS
+from vantage_trainer.spec import EvaluationSet, RunSpec
+
+from vantage.datasets.models import DatasetVersion
+from vantage.runs.models import Run
+from vantage.teams.models import Team
+
+DEFAULT_PRESET = "grpo"
+HELD_OUT_WORDS = ("heldout", "held-out", "test", "eval", "valid")
+Choices = dict[str, Sequence[tuple[str, str]]]
+
+
+def versions_of(team: Team) -> list[DatasetVersion]:
+    """The team's dataset versions, newest first."""
+    versions = DatasetVersion.objects.filter(dataset__team=team, dataset__deleted=None)
+    return list(versions.select_related("dataset").order_by("-created"))
+
+
+def choices_of(versions: list[DatasetVersion]) -> Choices:
+    """What the form offers where a spec names a dataset."""
+    pairs = [(str(version), f"{version} · {version.num_rows:,} problems") for version in versions]
+    offered = [("", "Choose a dataset"), *pairs]
+    return {"data.train": offered, "evaluation.sets.*.dataset": offered}
+
+
+def first_draft(versions: list[DatasetVersion], preset: str = "") -> RunSpec:
+    """A spec to begin with: GRPO on the newest dataset, evaluated on the newest that is held out."""
+    spec = with_preset(RunSpec(), preset if preset in PRESETS else DEFAULT_PRESET)
+    held_out = [one for one in versions if any(word in one.dataset.name.lower() for word in HELD_OUT_WORDS)]
+    to_train = [one for one in versions if one not in held_out] or versions
+    if to_train:
+        spec.data.train = str(to_train[0])
+    if held_out:
+        spec.evaluation.sets = [EvaluationSet(dataset=str(held_out[0]))]
+    return spec
+
+
+def with_preset(spec: RunSpec, name: str) -> RunSpec:
+    return spec.model_copy(update={"algorithm": PRESETS[name].algorithm.model_copy(update={"preset": name})})
+
+
+def is_changed(algorithm: dict) -> bool:
+    """Whether a stored composition computes something else than the preset whose name it carries."""
+    preset = PRESETS.get(str(algorithm.get("preset")))
+    return preset is not None and {**preset.algorithm.model_dump(mode="json"), "preset": None} != {
+        **algorithm,
+        "preset": None,
+    }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a spec asks for, in counts that do not depend on the machine."""
+
+    responses: int  # per step
+    tokens: int  # generated per step, at most
+    optimizer_steps: int  # per step
+    evaluated: int | None  # responses per evaluation; None where a set has no size yet
+    evaluations: int
+    total_tokens: int  # generated in the whole run, at most, evaluations left out
+
+
+def estimate(spec: RunSpec, sizes: dict[str, int]) -> Estimate:
+    """Count what a step and the run need; `sizes` are the problems of each dataset version."""
+    responses = spec.rollout.prompts_per_step * spec.rollout.group_size
+    tokens = responses * spec.rollout.response_limit
+    every = spec.evaluation.every_steps
+    evaluations = int(spec.evaluation.before_first) + (spec.budget.steps // every if every else 0)
+    problems = [min(one.limit or n, n) * one.n for one in spec.evaluation.sets if (n := sizes.get(one.dataset))]
+    return Estimate(
+        responses,
+        tokens,
+        spec.optimization.minibatches * spec.optimization.epochs,
+        sum(problems) if len(problems) == len(spec.evaluation.sets) else None,
+        evaluations if spec.evaluation.sets else 0,
+        tokens * spec.budget.steps,
+    )
+
+
+def copy_name(run: Run, team: Team) -> str:
+    """A name for a clone: the first free number after the original's name."""
+    taken = set(Run.objects.filter(team=team, deleted=None).values_list(F("name"), flat=True))
+    stem = run.name[:190]
+    return next(name for n in range(2, 10_000) if (name := f"{stem} {n}") not in taken)

@@ -1,0 +1,46 @@
+"""What a person does to one run: stop it, rename it, tag it, note something."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from vantage.runs.models import Run
+from vantage.runs.pages.own import own_run
+from vantage.runs.tidying import clean_name, clean_tags
+from vantage.teams.access import may, reader
+from vantage.teams.audit import record
+from vantage.teams.models import Role
+
+
+@require_POST
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ask the run to stop: it writes a checkpoint and ends within seconds."""
+    run = own_run(request, pk)
+    may(request, run.team, Role.MEMBER)
+    messages.success(request, "Asked to stop.")
+    return redirect("run", pk=run.pk)
+
+
+@require_POST
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Change name, tags and notes, those that were sent."""
+    run = own_run(request, pk)
+    may(request, run.team, Role.MEMBER)
+    wanted = changes_in(request)
+    if wanted:
+        Run.objects.filter(pk=run.pk).update(**wanted)
+        record(run.team, reader(request), "edited run", str(run))
+        messages.success(request, "Saved.")
+    return redirect("run", pk=run.pk)
+
+
+def changes_in(request: HttpRequest) -> dict[str, object]:
+    wanted: dict[str, object] = {}
+    if name := clean_name(request.POST.get("name", "")):
+        wanted["name"] = name
+    if "tags" in request.POST:
+        wanted["tags"] = clean_tags(request.POST["tags"].split(","))
+    if "notes" in request.POST:
+        wanted["notes"] = request.POST["notes"]
+    return wanted

@@ -1,0 +1,185 @@
+"""The form for a new run: made from RunSpec's schema, checked while one types, nothing typed is lost."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+from vantage_trainer.presets import PRESETS
+from vantage_trainer.refusal import Refusal
+from vantage_trainer.refusals import pointless
+from vantage_trainer.spec import RunSpec
+
+from vantage.datasets.models import DatasetVersion
+from vantage.forms_from_schema import Bound, FormField, bind, form
+from vantage.runs.configuration import Change, differences
+from vantage.runs.create import Refused, all_refusals, create_run
+from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, versions_of
+from vantage.runs.models import Run
+from vantage.runs.pages.own import own_run
+from vantage.runs.tidying import clean_name, clean_tags
+from vantage.teams.access import current_team, reader, require_role
+from vantage.teams.audit import record
+from vantage.teams.models import Role, Team
+
+HIDDEN = ("schema_version", "algorithm.preset")
+SECTIONS = (
+    ("model", "Model", "What learns."),
+    ("data", "Data", "The problems it trains on."),
+    ("reward", "Reward", "What counts as a good answer."),
+    ("algorithm", "Algorithm", "A preset, or its parts one by one; what runs is what stands here."),
+    ("rollout", "Sampling", "How answers are made in each step."),
+    ("optimization", "Optimization", "How the weights move."),
+    ("warm_start", "Warm start", "Supervised steps before reinforcement learning."),
+    ("reference", "Reference policy", "What a KL term measures against."),
+    ("evaluation", "Evaluation", "Held-out problems, the measure of success."),
+    ("checkpoint", "Checkpoints", "What is kept."),
+    ("resources", "Resources", "Devices and how they are shared."),
+    ("budget", "Budget", "When the run is done."),
+)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What stands in the form: the run it was cloned from, what was typed, and what was read of it."""
+
+    team: Team
+    versions: list[DatasetVersion]
+    parent: Run | None
+    base: RunSpec
+    bound: Bound[RunSpec] | None
+
+    @property
+    def choices(self) -> dict:
+        return choices_of(self.versions)
+
+    @property
+    def root(self) -> FormField:
+        return self.bound.root if self.bound else form(RunSpec, self.base, choices=self.choices, hidden=HIDDEN)
+
+    @property
+    def spec(self) -> RunSpec | None:
+        return self.bound.value if self.bound else self.base
+
+    @property
+    def changes(self) -> list[Change]:
+        """How it differs from the run that it was cloned from."""
+        known = self.spec.model_dump(mode="json") if self.spec else None
+        return differences(self.parent.spec, known) if self.parent and known else []
+
+
+def draft_of(request: HttpRequest) -> Draft:
+    team = current_team(request)
+    versions = versions_of(team)
+    origin = request.POST.get("from", "") or request.GET.get("from", "")
+    parent = own_run(request, int(origin)) if origin.isdigit() and len(origin) < 18 else None
+    preset = request.GET.get("preset", "")
+    base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions, preset)
+    bound = None
+    if request.method == "POST":
+        bound = bind(RunSpec, typed(request), base=base, choices=choices_of(versions), hidden=HIDDEN)
+    return Draft(team, versions, parent, base, bound)
+
+
+def typed(request: HttpRequest) -> dict[str, str]:
+    """What was posted; of a name that stands twice (a checkbox and its hidden off) the last one counts."""
+    return {name: request.POST[name] for name in request.POST}
+
+
+@require_http_methods(["GET", "POST"])
+@require_role(Role.MEMBER)
+def run_new(request: HttpRequest) -> HttpResponse:
+    """Show the form; a POST launches the run, or shows beside each field what to change."""
+    draft = draft_of(request)
+    if draft.bound is None:
+        return show(request, draft)
+    if "use_preset" in request.POST:
+        return show(request, with_chosen_preset(draft, request.POST["preset"]))
+    if draft.bound.value is None:
+        return show(request, draft, status=200 if draft.bound.reshaped else 400)
+    return launch(request, draft, draft.bound, draft.bound.value)
+
+
+def launch(request: HttpRequest, draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> HttpResponse:
+    tags = clean_tags(request.POST.get("run_tags", "").split(","))
+    try:
+        run = create_run(draft.team, reader(request), clean_name(request.POST.get("run_name", "")), spec, tags=tags)
+    except Refused as refused:
+        wrong = Draft(
+            draft.team, draft.versions, draft.parent, draft.base, bound.with_errors(by_path(refused.refusals))
+        )
+        return show(request, wrong, status=400)
+    record(draft.team, reader(request), "launched run", str(run))
+    return redirect("run", pk=run.pk)
+
+
+@require_POST
+@require_role(Role.MEMBER)
+def check(request: HttpRequest) -> JsonResponse:
+    """Say of a form that is being filled what is wrong, what has no effect, how large it is and what it changes."""
+    draft = draft_of(request)
+    assert draft.bound is not None
+    bound, spec = draft.bound, draft.bound.value
+    if spec is not None and (found := all_refusals(draft.team, spec)):
+        bound = bound.with_errors(by_path(found))
+    notes = bound.with_errors(by_path(pointless(spec))).root if spec is not None and not bound.errors else None
+    part = render(request, "runs/summary.html", summary(draft, spec, num_wrong=len(sentences(bound.root))))
+    return JsonResponse({"errors": sentences(bound.root), "notes": sentences(notes), "summary": part.content.decode()})
+
+
+def sentences(root: FormField | None) -> dict[str, list[str]]:
+    """Sentences by the id of the field that they stand beside."""
+    return {field.id: field.errors for field in root.walk() if field.errors} if root else {}
+
+
+def by_path(refusals: list[Refusal]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for refusal in refusals:
+        found.setdefault(refusal.path, []).append(refusal.sentence)
+    return found
+
+
+def with_chosen_preset(draft: Draft, name: str) -> Draft:
+    """Fill the algorithm's parts from a preset and keep the rest as it was typed."""
+    if draft.bound is None or name not in PRESETS:
+        return draft
+    chosen = PRESETS[name].algorithm.model_dump(mode="json") | {"preset": name}
+    raw = {**draft.bound.raw, "algorithm": chosen}
+    kept = bind(RunSpec, {}, base=raw, choices=draft.choices, hidden=HIDDEN)
+    return Draft(draft.team, draft.versions, draft.parent, draft.base, kept)
+
+
+def summary(draft: Draft, spec: RunSpec | None, *, num_wrong: int = 0) -> dict[str, object]:
+    sizes = {str(version): version.num_rows for version in draft.versions}
+    return {
+        "estimate": estimate(spec, sizes) if spec else None,
+        "parent": draft.parent,
+        "changes": draft.changes,
+        "spec": spec,
+        "num_wrong": num_wrong,
+    }
+
+
+def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
+    root, posted = draft.root, request.POST
+    name = posted.get("run_name", copy_name(draft.parent, draft.team) if draft.parent else "")
+    context = summary(draft, draft.spec, num_wrong=len(sentences(root))) | {
+        "section": "runs",
+        "crumbs": [("Runs", "/runs/"), ("New run", "")],
+        "sections": [(slug, title, says, root.get(slug)) for slug, title, says in SECTIONS],
+        "root": root,
+        "seed": root.get("seed"),
+        "presets": PRESETS.values(),
+        "preset": PRESETS.get(preset_in(draft)),
+        "versions": draft.versions,
+        "run_name": name,
+        "run_tags": posted.get("run_tags", ", ".join(draft.parent.tags) if draft.parent else ""),
+        "is_refused": status == 400,
+    }
+    return render(request, "runs/new.html", context, status=status)
+
+
+def preset_in(draft: Draft) -> str:
+    """The preset whose name the form's composition carries."""
+    raw = draft.bound.raw.get("algorithm") if draft.bound else draft.base.algorithm.model_dump()
+    return str(raw.get("preset", "")) if isinstance(raw, dict) else ""

@@ -1,0 +1,166 @@
+"""The table of runs: filtered, sorted and cut into pages in Postgres, so that 10,000 runs stay quick."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+from django.core.paginator import Page, Paginator
+from django.db.models import F, Func, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Now
+from django.http import QueryDict
+
+from vantage.runs.drafting import is_changed
+from vantage.runs.latest import Point, newest
+from vantage.runs.models import Attempt, MetricKey, MetricRow, Run
+from vantage.runs.spark import Spark, spark
+from vantage.runs.states import ACTIVE, Status
+
+PER_PAGE = 50
+SPARK_POINTS = 40
+SORTS = ("name", "status", "created", "duration", "reward", "pass")
+REWARD = "reward/mean"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a reader asks of the table; the address holds all of it."""
+
+    text: str = ""
+    status: str = ""
+    tag: str = ""
+    sort: str = "created"
+    descending: bool = True
+    page: int = 1
+
+    @classmethod
+    def of(cls, query: QueryDict) -> Self:
+        sort = query.get("sort", "-created")
+        key = sort.removeprefix("-")
+        status = query.get("status", "")
+        page = query.get("page", "1")
+        return cls(
+            query.get("q", "").strip(),
+            status if status in (*Status.values, "active") else "",
+            query.get("tag", "").strip(),
+            key if key in SORTS else "created",
+            sort.startswith("-") or key not in SORTS,
+            int(page) if page.isdigit() and len(page) < 8 else 1,
+        )
+
+    @property
+    def is_narrowed(self) -> bool:
+        return bool(self.text or self.status or self.tag)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run as the table shows it."""
+
+    run: Run
+    step: int
+    steps: int
+    reward: Point | None
+    passed: Point | None
+    low: Point | None
+    high: Point | None
+    spark: Spark | None
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self.step / self.steps) if self.steps else 0.0
+
+    @property
+    def algorithm(self) -> str:
+        composition = self.run.spec.get("algorithm") or {}
+        name = str(composition.get("preset") or "own")
+        return f"{name}, changed" if is_changed(composition) else name
+
+    @property
+    def model(self) -> str:
+        return str((self.run.spec.get("model") or {}).get("name", ""))
+
+    @property
+    def is_active(self) -> bool:
+        return self.run.status in ACTIVE
+
+    @property
+    def until(self) -> datetime | None:
+        return self.run.ended
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took, for a run that has ended."""
+        if self.run.started is None or self.run.ended is None:
+            return None
+        return (self.run.ended - self.run.started).total_seconds()
+
+
+def page_of(runs: QuerySet[Run], wish: Wish) -> tuple[Page, list[Line]]:
+    """Return one page of the wished runs and its lines, in four queries however many runs there are."""
+    page = Paginator(ordered(narrowed(runs, wish), wish), PER_PAGE).get_page(wish.page)
+    return page, lines(list(page.object_list))
+
+
+def narrowed(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:
+    if wish.text:
+        number = Q(number=int(wish.text)) if wish.text.isdigit() and len(wish.text) < 10 else Q()
+        runs = runs.filter(Q(name__icontains=wish.text) | Q(notes__icontains=wish.text) | number)
+    if wish.status:
+        runs = runs.filter(status__in=ACTIVE if wish.status == "active" else [wish.status])
+    return runs.filter(tags__contains=[wish.tag]) if wish.tag else runs
+
+
+def ordered(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:
+    """Sort by a column; what has no value, or none that can be compared, comes last either way."""
+    if wish.sort in ("reward", "pass"):
+        keys = list(keys_like(wish.sort).values_list("pk", flat=True))
+        rows = MetricRow.objects.filter(run=OuterRef("pk"), attempt=OuterRef("attempt"), key__in=keys)
+        value = Func(Subquery(rows.order_by("-step", "-seq").values("value")[:1]), Value(math.nan), function="NULLIF")
+        runs = runs.annotate(sorted_by=value)
+    elif wish.sort == "duration":
+        runs = runs.annotate(sorted_by=Coalesce(F("ended"), Now()) - F("started"))
+    else:
+        runs = runs.annotate(sorted_by=F(wish.sort))
+    place = F("sorted_by")
+    direction = place.desc(nulls_last=True) if wish.descending else place.asc(nulls_last=True)
+    return runs.order_by(direction, "-pk")
+
+
+def keys_like(sort: str) -> QuerySet[MetricKey]:
+    if sort == "reward":
+        return MetricKey.objects.filter(name=REWARD)
+    return MetricKey.objects.filter(name__startswith="eval/", name__endswith="/pass@1")
+
+
+def lines(runs: list[Run]) -> list[Line]:
+    """Add to each run its progress, newest reward, and newest held-out pass@1 with interval and history."""
+    sets = {run.pk: first_set(run.spec) for run in runs}
+    ends = [(pk, f"eval/{name}/{end}") for pk, name in sets.items() if name for end in ("low", "high")]
+    last = newest([(run.pk, REWARD) for run in runs] + ends)
+    passes = newest([(pk, f"eval/{name}/pass@1") for pk, name in sets.items() if name], SPARK_POINTS)
+    steps = dict(Attempt.objects.filter(run__in=runs, number=F("run__attempt")).values_list("run", "step"))
+    return [_line(run, sets[run.pk], last, passes, steps.get(run.pk, 0)) for run in runs]
+
+
+def first_set(spec: dict) -> str:
+    sets = (spec.get("evaluation") or {}).get("sets") or []
+    return str(sets[0].get("name", "")) if sets else ""
+
+
+def _line(run: Run, held_out: str, last: dict, passes: dict, step: int) -> Line:
+    history = passes.get((run.pk, f"eval/{held_out}/pass@1"), [])
+
+    def point(key: str) -> Point | None:
+        return last.get((run.pk, key), [None])[-1]
+
+    return Line(
+        run,
+        step,
+        int((run.spec.get("budget") or {}).get("steps") or 0),
+        point(REWARD),
+        history[-1] if history else None,
+        point(f"eval/{held_out}/low"),
+        point(f"eval/{held_out}/high"),
+        spark([(one.step, one.value) for one in history]),
+    )

@@ -1,0 +1,91 @@
+"""How pages write numbers, spans of time and text of any content."""
+
+import json
+import math
+from datetime import UTC, datetime
+
+from django import template
+
+from vantage.text import showable
+
+register = template.Library()
+BYTES = ("B", "kB", "MB", "GB", "TB")
+
+
+@register.filter
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number with the digits that matter; NaN and infinities by name."""
+    if value is None:
+        return "–"
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}"
+    return f"{value:.{digits}g}"
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """Write a fraction to three places."""
+    return f"{value:.3f}" if value is not None and math.isfinite(value) else number(value)
+
+
+@register.filter
+def span(seconds: float | None) -> str:
+    """Write a span of time in its two largest units."""
+    if seconds is None:
+        return "–"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole // 60 % 60:02} min"
+    return f"{whole // 86400} d {whole // 3600 % 24} h"
+
+
+@register.filter
+def size(num_bytes: float | None) -> str:
+    """Write a number of bytes."""
+    if num_bytes is None:
+        return "–"
+    power = min(len(BYTES) - 1, int(math.log(max(1, num_bytes), 1000)))
+    return f"{num_bytes / 1000**power:.3g} {BYTES[power]}"
+
+
+@register.filter
+def moment(seconds: float) -> datetime:
+    """Turn seconds since 1970 into a time."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+@register.filter
+def text(value: str) -> str:
+    """Make any text showable: NUL and lone surrogates become visible signs."""
+    return showable(value)
+
+
+@register.filter
+def pretty(value: object) -> str:
+    """Write a value as indented JSON."""
+    return showable(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@register.simple_tag(takes_context=True)
+def query(context: template.Context, **changes: object) -> str:
+    """The present address' query with some of it changed; empty values drop out."""
+    wanted = context["request"].GET.copy()
+    for name, value in changes.items():
+        wanted.pop(name, None)
+        if value not in ("", None):
+            wanted[name] = str(value)
+    return f"?{wanted.urlencode()}" if wanted else "?"
+
+
+@register.filter
+def plain(value: object) -> str:
+    """Write a value of a spec: text as it is, lists with commas, numbers exactly."""
+    if isinstance(value, list):
+        return ", ".join(plain(item) for item in value) or "none"
+    return showable(value) if isinstance(value, str) else json.dumps(value)
