@@ -48,6 +48,7 @@ def create_run(
             name=name.strip() or f"run {newest + 1}",
             kind=kind,
             spec=spec.model_dump(mode="json"),
+            datasets=_files(team, spec),
             priority=priority,
             created_by=user,
             tags=tags or [],
@@ -78,6 +79,13 @@ def references(spec: RunSpec) -> dict[str, str]:
     """Return every dataset that the run names, by the field that names it."""
     sets = {f"evaluation.sets.{number}.dataset": one.dataset for number, one in enumerate(spec.evaluation.sets)}
     return {"data.train": spec.data.train} | sets
+
+
+def _files(team: Team, spec: RunSpec) -> dict[str, int]:
+    """Return which version becomes which file of the run folder."""
+    named = {"train": spec.data.train} | {one.name: one.dataset for one in spec.evaluation.sets}
+    found = {name: find_dataset(team, reference) for name, reference in named.items()}
+    return {name: version.pk for name, version in found.items() if version}
 
 
 def _unknown_datasets(team: Team, spec: RunSpec) -> Iterator[Refusal]:

@@ -8,30 +8,31 @@ from django.conf import settings
 from vantage.nodes.models import Node
 from vantage.runs.folder import RunFolder
 from vantage.runs.models import Attempt, Run, num_devices_needed
+from vantage.runs.states import Status
 
 
-def take_runs(node: Node) -> list[Attempt]:
+def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
     """Claim what fits, in the queue's order; a run that has to wait for devices keeps those behind it waiting too."""
-    taken: list[Attempt] = []
+    taken: list[tuple[Attempt, subprocess.Popen[bytes]]] = []
     if not Node.objects.filter(pk=node.pk, paused=False, draining=False).exists():
         return taken
     for run in Run.objects.waiting_for(node):
         if not num_devices_needed(run, node):
             continue  # another node's: it never fits here
         attempt = Run.objects.claim(run.pk, node)
-        if attempt is None:
+        if attempt:
+            taken.append((attempt, start_supervisor(attempt)))
+        elif Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists():
             break
-        taken.append(attempt)
-        start_supervisor(attempt)
     return taken
 
 
-def start_supervisor(attempt: Attempt) -> None:
+def start_supervisor(attempt: Attempt) -> subprocess.Popen[bytes]:
     """Start a supervisor in a session of its own, so that it outlives whoever started it; a second one ends at once."""
     folder = RunFolder.of(attempt.run_id).attempt(attempt.number).path
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", "vantage.runs.supervise", str(attempt.pk)]
     with (folder / "supervisor.log").open("ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             command, cwd=settings.HOME, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )

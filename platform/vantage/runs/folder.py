@@ -1,6 +1,7 @@
 """The run folder on the node: paths and locks. What lies in it is the contract with the trainer."""
 
 import fcntl
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
+
+from vantage.processes import Process
 
 JOURNALS = ("metrics", "samples", "events")
 
@@ -81,6 +84,24 @@ def held(lock: Path) -> Iterator[IO[str] | None]:
             yield None
             return
         yield file
+
+
+def sign(lock: IO[str], node: str) -> None:
+    """Write into a held lock who holds it."""
+    me = Process.of(os.getpid())
+    lock.truncate(0)
+    lock.write(json.dumps({"pid": me.pid, "started": me.started, "node": node}))
+    lock.flush()
+
+
+def holder(lock: Path, node: str) -> Process | None:
+    """Return the living process of this node that signed the lock, if it is held at all."""
+    try:
+        told = json.loads(lock.read_text()) if is_held(lock) else {}
+        process = Process(told["pid"], told["started"])
+        return process if told["node"] == node and process.alive() else None
+    except (OSError, ValueError, KeyError):
+        return None
 
 
 def is_held(lock: Path) -> bool:

@@ -1,5 +1,6 @@
 """Journal lines as rows of Postgres."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from vantage.runs.tail import Line, number
 from vantage.stored import Json
 from vantage.text import storable
 
+MOST = 2**31 - 1
 COLUMNS = "run_id, attempt, key_id, seq, step, time, value"
 TEMPORARY = "CREATE TEMPORARY TABLE IF NOT EXISTS incoming (LIKE runs_metricrow) ON COMMIT DELETE ROWS"
 INSERT = f"INSERT INTO runs_metricrow ({COLUMNS}) SELECT {COLUMNS} FROM incoming ON CONFLICT DO NOTHING"
@@ -135,4 +137,6 @@ def _optional(value: Json) -> float | None:
 
 
 def whole(value: Json) -> int:
-    return int(value) if isinstance(value, int | float) else 0
+    """Read a count or a step; what no integer column takes is cut to its range."""
+    found = number(value)
+    return int(min(max(found, -MOST), MOST)) if math.isfinite(found) else 0

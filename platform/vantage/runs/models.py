@@ -61,6 +61,7 @@ class Run(models.Model):
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TRAIN)
     spec = StoredJSON()
+    datasets = models.JSONField(default=dict)  # name of a file in the run folder's data/ -> pk of the DatasetVersion
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     priority = models.SmallIntegerField(default=0)  # higher goes first
     created_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")

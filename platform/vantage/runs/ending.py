@@ -1,0 +1,101 @@
+"""How an attempt ends and what that makes of its run: one transaction, which a fenced writer cannot make."""
+
+import json
+import re
+import signal
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Now
+
+from vantage.runs.announce import announce
+from vantage.runs.folder import AttemptFolder
+from vantage.runs.ingest import log_tail
+from vantage.runs.models import Attempt, Run
+from vantage.runs.states import Outcome, Status
+from vantage.runs.tasks import nudge_nodes
+
+MOST_LOST = 3  # attempts lost in a row without a checkpoint between them, then the run fails
+INSTEAD = {"drain": "stop", "lose": "lose_stopping"}  # where a person asked to stop meanwhile
+TRANSITION = {Outcome.SUCCEEDED: "succeed", Outcome.FAILED: "fail", Outcome.STOPPED: "stop"}
+TRANSITION |= {Outcome.DRAINED: "drain", Outcome.LOST: "lose"}
+_NOISE = re.compile(r"^\s|^\s*$|^Traceback|%\|")  # indented lines of a stack trace, empty lines, progress bars
+
+
+@dataclass(frozen=True)
+class Ending:
+    outcome: str  # of Outcome
+    code: str = ""
+    sentence: str = ""
+
+
+def read_ending(folder: AttemptFolder, exit_code: int | None, *, stopping: bool, draining: bool) -> Ending:
+    """Tell how the trainer ended: by its own report, or by what its death looks like."""
+    asked = Outcome.STOPPED if stopping else Outcome.DRAINED
+    told = _report(folder)
+    if told is not None:
+        outcome = asked if told["outcome"] == "stopped" else Outcome(told["outcome"])
+        return Ending(outcome, str(told.get("code", ""))[:40], str(told.get("sentence", "")))
+    if stopping or draining:
+        return Ending(
+            asked, "ended_hard", "The trainer did not end in time and was killed; its last checkpoint counts."
+        )
+    if exit_code is not None and exit_code > 0:
+        return Ending(Outcome.FAILED, "trainer_error", _death(folder, f"with exit code {exit_code}"))
+    return Ending(Outcome.LOST, "trainer_lost", _death(folder, _signal(exit_code)))
+
+
+def record_end(attempt: Attempt, ending: Ending) -> bool:
+    """Write the end of an attempt and move its run on; False: someone else ended it before, nothing was changed."""
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(pk=attempt.run_id)
+        if run.attempt != attempt.number:
+            return False
+        told = {"code": ending.code, "sentence": ending.sentence}
+        if not Attempt.objects.live().filter(pk=attempt.pk).update(outcome=ending.outcome, ended=Now(), **told):
+            return False
+        name = TRANSITION[ending.outcome]
+        if run.status == Status.STOPPING:
+            name = INSTEAD.get(name, name)
+        Run.objects.filter(pk=run.pk).move(name, ended=None if name in INSTEAD else Now(), **told)
+        if ending.outcome == Outcome.LOST:
+            _retry(run, ending)
+        transaction.on_commit(nudge_nodes)
+        transaction.on_commit(lambda: announce(run.pk, run.team_id))
+    return True
+
+
+def _retry(run: Run, ending: Ending) -> None:
+    chosen = Run.objects.filter(pk=run.pk)
+    if run.num_lost < MOST_LOST:
+        chosen.move("retry", num_lost=F("num_lost") + 1)
+    else:
+        times = f"It was lost {run.num_lost + 1} times without reaching a checkpoint in between."
+        chosen.move("give_up", ended=Now(), sentence=f"{times} {ending.sentence}")
+
+
+def _report(folder: AttemptFolder) -> dict[str, str] | None:
+    try:
+        told = json.loads(folder.exit.read_text())
+    except (OSError, ValueError):
+        return None
+    known = isinstance(told, dict) and told.get("outcome") in ("succeeded", "failed", "stopped")
+    return told if known else None
+
+
+def _death(folder: AttemptFolder, how: str) -> str:
+    last = last_line(log_tail(folder))
+    return f"The trainer ended {how} and left no report." + (f" Its log ends: {last}" if last else "")
+
+
+def _signal(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return "unobserved"
+    return f"by {signal.Signals(-exit_code).name}" + (", as when memory runs out" if exit_code == -9 else "")
+
+
+def last_line(log: str) -> str:
+    """Return the last line that says something: an error's last line rather than its stack."""
+    lines = [line for line in log.splitlines() if not _NOISE.search(line)]
+    return lines[-1][:300] if lines else ""

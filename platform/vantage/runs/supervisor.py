@@ -1,0 +1,163 @@
+"""One supervisor stands by one attempt: it starts or adopts the trainer, ships its journal and records its end."""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import TypeVar
+
+import psycopg
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from vantage.datasets.models import DatasetVersion
+from vantage.runs.ending import Ending, read_ending, record_end
+from vantage.runs.folder import RunFolder, held, sign
+from vantage.runs.ingest import Fenced, Shipper
+from vantage.runs.models import Attempt, Run
+from vantage.runs.prepare import begin, write_folder
+from vantage.runs.states import Outcome, Status
+from vantage.runs.trainer_process import TrainerProcess
+
+TICK = 0.25  # seconds between two looks at the journal
+AWAY_SECONDS = 1.0  # until Postgres is asked again
+TERM_AFTER = {"stop": 30.0, "drain": 5.0}  # seconds from asking to SIGTERM
+KILL_AFTER = {"stop": 300.0, "drain": 25.0}  # and to SIGKILL: a drain has 30 s in all
+AWAY = (OperationalError, InterfaceError, psycopg.OperationalError)  # COPY's errors come as psycopg's own
+logger = logging.getLogger("vantage.supervisor")
+T = TypeVar("T")
+
+
+def supervise(attempt_pk: int) -> None:
+    """Stand by until the attempt has ended; at once when another supervisor already does."""
+    attempt = patiently(lambda: Attempt.objects.select_related("run", "node").get(pk=attempt_pk))
+    folder = RunFolder.of(attempt.run_id)
+    with held(folder.supervisor_lock) as lock:
+        if lock is None:
+            return
+        sign(lock, attempt.node.name if attempt.node else "")
+        Supervisor(attempt, folder).stand_by()
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask Postgres until it answers."""
+    while True:
+        try:
+            return ask()
+        except AWAY as error:
+            _leave(error)
+            time.sleep(AWAY_SECONDS)
+
+
+def _leave(error: Exception) -> None:
+    logger.warning("Postgres is away: %s", str(error).strip().partition("\n")[0])
+    connection.close()
+
+
+class Supervisor:
+    def __init__(self, attempt: Attempt, folder: RunFolder) -> None:
+        self.attempt = attempt
+        self.folder = folder
+        self.trainer = TrainerProcess(folder, attempt.number)
+        self.shipper = Shipper(attempt, folder.attempt(attempt.number))
+        self.name = f"{socket.gethostname()}:{os.getpid()}"[:100]
+        self.draining = False
+        self.asked: str = ""  # what the trainer was asked: stop or drain
+        self.asked_at = 0.0
+        self.renewed = 0.0
+        self.away_until = 0.0
+        signal.signal(signal.SIGTERM, self._drain)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for who started us
+
+    def stand_by(self) -> None:
+        try:
+            patiently(self._renew)
+            if not self._start():
+                return
+            while self.trainer.alive():
+                self._tick()
+                time.sleep(TICK)
+            self._finish()
+        except Fenced:
+            logger.warning("Attempt %s is over or fenced off: its trainer ends.", self.attempt)
+            self.trainer.end_rest()
+
+    def _drain(self, number: int, frame: FrameType | None) -> None:
+        self.draining = True
+
+    def _start(self) -> bool:
+        """Adopt a living trainer or a finished one's report, else start one; False: the attempt ended before that."""
+        if self.trainer.alive() or self.trainer.was_started:
+            logger.info("Adopting the trainer of %s.", self.attempt)
+            return True
+        self.trainer.end_rest()  # what an earlier attempt may have left
+        if self.draining or patiently(self._is_stopping):
+            self._record(Ending(Outcome.DRAINED, "before_start", "It was stopped before it began."))
+            return False
+        try:
+            patiently(lambda: write_folder(self.attempt.run, self.folder))
+            patiently(lambda: begin(self.attempt, self.folder.newest_checkpoint()))
+            self.trainer.start(self.attempt.devices)
+        except (OSError, DatasetVersion.DoesNotExist) as error:
+            self._record(Ending(Outcome.FAILED, "folder_not_written", f"The run folder could not be written: {error}"))
+            return False
+        return True
+
+    def _is_stopping(self) -> bool:
+        return Run.objects.filter(pk=self.attempt.run_id, status=Status.STOPPING).exists()
+
+    def _tick(self) -> None:
+        """Do what is due; while Postgres is away the trainer goes on and its journal waits."""
+        self._press()
+        if time.monotonic() < self.away_until:
+            return
+        try:
+            self._look()
+        except AWAY as error:
+            _leave(error)
+            self.away_until = time.monotonic() + AWAY_SECONDS
+
+    def _look(self) -> None:
+        if time.monotonic() - self.renewed > settings.LEASE_SECONDS / 3:
+            self._renew()
+        while self.shipper.ship():
+            pass
+        if not self.asked and self._is_stopping():
+            self._ask("stop")
+
+    def _renew(self) -> None:
+        if not Attempt.objects.renew(self.attempt.pk, self.name):
+            raise Fenced
+        self.renewed = time.monotonic()
+
+    def _ask(self, word: str) -> None:
+        self.asked, self.asked_at = word, time.monotonic()
+        self.trainer.ask(word)
+
+    def _press(self) -> None:
+        """Ask, then urge, then kill: a trainer that was told to end does end."""
+        if self.draining and self.asked != "drain":
+            self._ask("drain")
+        if not self.asked:
+            return
+        waited = time.monotonic() - self.asked_at
+        if waited > KILL_AFTER[self.asked]:
+            self.trainer.end_rest()
+        elif waited > TERM_AFTER[self.asked]:
+            self.trainer.terminate()
+
+    def _finish(self) -> None:
+        """Ship the rest and record the end, however long Postgres takes to come back."""
+        self.trainer.end_rest()
+        while patiently(self.shipper.ship):
+            pass
+        stopping = patiently(self._is_stopping)
+        folder = self.folder.attempt(self.attempt.number)
+        self._record(read_ending(folder, self.trainer.exit_code, stopping=stopping, draining=self.draining))
+
+    def _record(self, ending: Ending) -> None:
+        logger.info("%s: %s %s", self.attempt, ending.outcome, ending.sentence)
+        patiently(lambda: record_end(self.attempt, ending))

@@ -1,0 +1,91 @@
+"""The trainer as a process: started by this supervisor, or found alive where an earlier one started it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from django.conf import settings
+
+from vantage.processes import Process, carrying, end
+from vantage.runs.folder import RunFolder, is_held, write_whole
+
+MARK = "VANTAGE_RUN_FOLDER"  # its value, the folder, is carried by all that works on the run, however far below
+WITHHELD = {"DATABASE_URL", "BROKER_URL", "VANTAGE_SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PGPASSWORD", "PGPASSFILE"}
+LOCK_TAKEN = 3  # exit code of a trainer that found another one at work
+REST_SECONDS = 5.0
+
+
+class TrainerProcess:
+    """At most one trainer works on a run: it holds the folder's lock, which outlives supervisors."""
+
+    def __init__(self, folder: RunFolder, number: int) -> None:
+        self.folder = folder
+        self.attempt = folder.attempt(number)
+        self.number = number
+        self.process = self._known()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def _known(self) -> Process | None:
+        try:
+            told = json.loads(self.attempt.trainer.read_text())
+            return Process(told["pid"], told["started"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    @property
+    def was_started(self) -> bool:
+        return self.process is not None or self.attempt.exit.exists()
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, negative for a signal; None while it lives or when the trainer was not our child."""
+        return None if self._child is None or self._child.poll() == LOCK_TAKEN else self._child.returncode
+
+    def alive(self) -> bool:
+        if self._child and self._child.poll() != LOCK_TAKEN:
+            return self._child.returncode is None
+        return bool(self.process and self.process.alive()) or is_held(self.folder.trainer_lock)
+
+    def start(self, devices: list[str]) -> None:
+        """Start it in a session of its own, without the site's secrets: reward code must not reach the services."""
+        command = [sys.executable, "-P", "-m", settings.TRAINER_MODULE, str(self.folder.path)]
+        with self.attempt.log.open("ab") as log:
+            self._child = subprocess.Popen(
+                [*command, "--attempt", str(self.number)],
+                cwd=self.folder.path,
+                env=environment(self.folder.path, devices),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.process = Process.of(self._child.pid)
+        write_whole(self.attempt.trainer, json.dumps({"pid": self.process.pid, "started": self.process.started}))
+
+    def ask(self, word: str) -> None:
+        """Ask it to write a checkpoint and end: `stop` or `drain`."""
+        if not self.attempt.stop.exists():
+            write_whole(self.attempt.stop, word)
+
+    def terminate(self) -> None:
+        if self.process:
+            self.process.send(signal.SIGTERM)
+
+    def end_rest(self) -> None:
+        """End the trainer and whatever it left behind, in any session."""
+        rest = carrying(MARK, str(self.folder.path))
+        end([process for process in rest if process.pid != os.getpid()], signal.SIGKILL, REST_SECONDS)
+        if self._child:
+            self._child.wait()
+
+
+def environment(folder: Path, devices: list[str]) -> dict[str, str]:
+    """Return the trainer's environment: ours, without what opens the database, and with only its own GPUs."""
+    ours = {name: value for name, value in os.environ.items() if name not in WITHHELD}
+    cuda = [device.removeprefix("cuda") for device in devices if device.startswith("cuda")]
+    return (
+        ours | {MARK: str(folder), "PYTHONUNBUFFERED": "1"} | ({"CUDA_VISIBLE_DEVICES": ",".join(cuda)} if cuda else {})
+    )

@@ -1,0 +1,242 @@
+"""A run's life with the real agent, Celery, Postgres and Valkey; the trainer is scripted so that it can be killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+from vantage.datasets.models import Dataset
+from vantage.nodes.models import Node
+from vantage.processes import Process, carrying, end
+from vantage.runs.create import create_run
+from vantage.runs.folder import RunFolder, is_held
+from vantage.runs.models import Event, MetricRow, Run
+from vantage.runs.series import series
+from vantage.runs.states import Status
+from vantage.runs.trainer_process import MARK
+from vantage.teams.models import Membership, Team, User
+from vantage_trainer.spec import Budget, Data, RunSpec
+
+AGENT = "import django, sys; django.setup(); from vantage.runs.agent import main; main(sys.argv[1])"
+
+
+@dataclass
+class World:
+    """A node's agent on a home of its own."""
+
+    home: Path
+    environment: dict[str, str]
+    agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def agent(self, name: str = "n1", **script: object) -> subprocess.Popen[bytes]:
+        environment = self.environment | {"SCRIPT": json.dumps(script)}
+        log = (self.home / f"{name}.log").open("ab")
+        started = subprocess.Popen([sys.executable, "-P", "-c", AGENT, name], env=environment, stdout=log, stderr=log)
+        self.agents.append(started)
+        return started
+
+
+@pytest.fixture
+def world(service_environment: dict[str, str], tmp_path: Path, settings: Any) -> Iterator[World]:
+    settings.HOME = tmp_path
+    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    own = {"VANTAGE_HOME": str(tmp_path), "PYTHONPATH": paths, "VANTAGE_TRAINER_MODULE": "scripted_trainer"}
+    quick = {"VANTAGE_LEASE_SECONDS": "3", "VANTAGE_SWEEP_SECONDS": "0.5", "WORLD": str(tmp_path)}
+    made = World(tmp_path, service_environment | own | quick)
+    yield made
+    end(carrying("WORLD", str(tmp_path)), signal.SIGKILL, 5)
+    for agent in made.agents:
+        agent.wait()
+
+
+@pytest.fixture
+def queue(transactional_db: None, world: World) -> Callable[..., Run]:
+    team = Team.objects.create(name="Lab", slug="lab")
+    user = User.objects.create_user("mia")
+    Membership.objects.create(team=team, user=user)
+    version = Dataset.objects.create(team=team, name="sums").versions.create(number=1, digest="", num_rows=1)
+    version.rows.create(number=1, prompt="1+1=", answer="2")
+    spec = RunSpec(data=Data(train="sums@1"), budget=Budget(steps=20))
+    return lambda **fields: create_run(team, user, "a run", spec, **fields)
+
+
+def until(reached: Callable[[], object], seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.05)
+
+
+def status(run: Run) -> str:
+    return Run.objects.values_list("status", flat=True).get(pk=run.pk)
+
+
+def at_step(run: Run, step: int) -> Callable[[], bool]:
+    return lambda: MetricRow.objects.filter(run=run, step__gte=step).exists()
+
+
+def supervisor_of(run: Run) -> Process:
+    told = json.loads(RunFolder.of(run.pk).supervisor_lock.read_text())
+    return Process(told["pid"], told["started"])
+
+
+def trainer_of(run: Run, attempt: int = 1) -> Process:
+    told = json.loads(RunFolder.of(run.pk).attempt(attempt).trainer.read_text())
+    return Process(told["pid"], told["started"])
+
+
+def assert_every_step_is_current_once(run: Run, steps: int) -> None:
+    shown = series(run, "reward/mean")
+    assert shown.x == list(range(1, steps + 1)) and shown.repeated == 0
+    assert not carrying(MARK, str(RunFolder.of(run.pk).path))
+
+
+def test_a_queued_run_reaches_its_end(world: World, queue: Callable[..., Run]) -> None:
+    world.agent()
+    run = queue()
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert_every_step_is_current_once(run, 20)
+    attempt = run.attempts.get()
+    assert (attempt.outcome, attempt.sentence, attempt.step) == ("succeeded", "As written.", 20)
+    assert "secrets: []" in attempt.log.text
+    assert run.checkpoints.count() == 4
+    rows = RunFolder.of(run.pk).data("train").read_text().splitlines()
+    assert json.loads(rows[0])["answer"] == "2"
+
+
+def test_a_run_is_taken_when_its_message_was_lost(world: World, queue: Callable[..., Run]) -> None:
+    run = queue()  # no node is there to be told
+    world.agent(steps=2)
+    until(lambda: status(run) == Status.SUCCEEDED)
+
+
+def test_a_killed_supervisor_is_replaced_and_the_trainer_goes_on(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=60, pause=0.1)
+    run = queue()
+    until(at_step(run, 3))
+    trainer = trainer_of(run)
+    supervisor_of(run).send(signal.SIGKILL)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert run.attempts.count() == 1 and trainer == trainer_of(run)
+    assert_every_step_is_current_once(run, 60)
+
+
+def test_a_killed_agent_and_supervisor_lose_nothing(world: World, queue: Callable[..., Run]) -> None:
+    agent = world.agent(steps=60, pause=0.1)
+    run = queue()
+    until(at_step(run, 3))
+    agent.kill()
+    supervisor_of(run).send(signal.SIGKILL)
+    world.agent(steps=60, pause=0.1)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert run.attempts.count() == 1
+    assert_every_step_is_current_once(run, 60)
+
+
+def test_a_killed_trainer_is_resumed_from_its_checkpoint(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=60, pause=0.1, every=20)
+    run = queue()
+    until(at_step(run, 23))
+    trainer_of(run).send(signal.SIGKILL)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    first, second = run.attempts.order_by("number")
+    assert (first.outcome, first.superseded_after, second.resumed_from) == ("lost", 20, 20)
+    assert "SIGKILL" in first.sentence
+    assert_every_step_is_current_once(run, 60)
+
+
+def test_a_trainer_lost_again_and_again_fails_with_the_reason(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=1000, pause=0.1, every=1000)
+    run = queue()
+    for number in range(1, 5):
+        until(lambda number=number: Run.objects.filter(pk=run.pk, attempt=number, status=Status.RUNNING).exists())
+        until(RunFolder.of(run.pk).attempt(number).trainer.exists)
+        trainer_of(run, number).send(signal.SIGKILL)
+        until(lambda number=number: run.attempts.get(number=number).outcome == "lost")
+    run.refresh_from_db()
+    assert run.status == Status.FAILED and "lost 4 times" in run.sentence
+
+
+def test_a_trainer_that_dies_of_an_error_fails_with_its_last_words(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(end="die")
+    run = queue()
+    until(lambda: status(run) == Status.FAILED)
+    run.refresh_from_db()
+    assert run.sentence.endswith("Its log ends: RuntimeError: out of luck")
+
+
+def test_a_stopped_run_ends_with_a_checkpoint(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=10_000, pause=0.1, every=10_000)
+    run = queue()
+    until(at_step(run, 3))
+    begun = time.monotonic()
+    assert Run.objects.filter(pk=run.pk).move("ask_stop") == 1
+    until(lambda: status(run) == Status.STOPPED)
+    assert time.monotonic() - begun < 5
+    assert run.checkpoints.count() == 1 and run.attempts.get().outcome == "stopped"
+
+
+def test_a_leaving_node_gives_its_run_back_and_another_start_resumes_it(
+    world: World, queue: Callable[..., Run]
+) -> None:
+    agent = world.agent(steps=60, pause=0.1, every=1000)
+    run = queue()
+    until(at_step(run, 3))
+    agent.terminate()
+    assert agent.wait(30) == 0
+    assert status(run) == Status.QUEUED and run.attempts.get().outcome == "drained"
+    assert Node.objects.get().draining and not carrying(MARK, str(RunFolder.of(run.pk).path))
+    world.agent(steps=60, pause=0.01)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert_every_step_is_current_once(run, 60)
+
+
+def test_a_stalled_supervisor_is_ended_after_its_lease_and_replaced(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=150, pause=0.1)
+    run = queue()
+    until(at_step(run, 3))
+    supervisor_of(run).send(signal.SIGSTOP)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert run.attempts.count() == 1
+    assert_every_step_is_current_once(run, 150)
+
+
+def test_a_fenced_supervisor_ends_its_trainer(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=10_000, pause=0.1)
+    run = queue()
+    until(at_step(run, 3))
+    Run.objects.filter(pk=run.pk).update(attempt=99, status=Status.FAILED)
+    until(lambda: not is_held(RunFolder.of(run.pk).trainer_lock))
+    assert MetricRow.objects.filter(run=run).count() < 10_000
+
+
+def test_two_nodes_on_one_machine_take_one_run_each(world: World, queue: Callable[..., Run]) -> None:
+    world.agent("n1", steps=30, pause=0.1)
+    world.agent("n2", steps=30, pause=0.1)
+    until(lambda: Node.objects.count() == 2)
+    runs = [queue(), queue()]
+    until(lambda: Run.objects.filter(status=Status.RUNNING).count() == 2)
+    assert {run.node.name for run in Run.objects.select_related("node") if run.node} == {"n1", "n2"}
+    for run in runs:
+        until(lambda run=run: status(run) == Status.SUCCEEDED)
+
+
+def test_journal_lines_reach_postgres_within_a_second(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=20, pause=0.2)
+    run = queue()
+    until(at_step(run, 5))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM clock_timestamp()) - max(time) FROM runs_metricrow WHERE run_id = %s", [run.pk]
+        )
+        assert cursor.fetchone()[0] < 1.0
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert Event.objects.filter(run=run, kind="checkpoint").count() == 4
