@@ -32,6 +32,7 @@ class Oracle:
         self.advantage = [self.credit(i) for i in range(self.num)]
         self.effective = [self.takes_part(i) and self.length[i] > 0 for i in range(self.num)]
         self.coef = [self.kappa(i) if self.effective[i] else 0.0 for i in range(self.num)]
+        self.by_token = self.criticised() if algorithm.baseline.kind == "critic_gae" else None
 
     # credit
 
@@ -46,7 +47,7 @@ class Oracle:
             buffer = sampling.overlong.buffer or sampling.overlong.buffer_fraction * limit
             reward += sampling.overlong.factor * max(-1.0, min(0.0, (limit - buffer - self.length[i]) / buffer))
         kl = self.a.regularizer.kl
-        if kl and kl.where == "reward":
+        if kl and kl.where == "reward" and self.a.baseline.kind != "critic_gae":
             d = [o - f for o, f, m in zip(self.old[i], self.x["logp_ref"][i], self.mask[i], strict=True) if m]
             d = [math.fsum(d)] if kl.level == "sequence" and d else d
             reward -= kl.coef * sum(self.estimate(kl.estimator, value, 0.0) for value in d)
@@ -65,7 +66,7 @@ class Oracle:
         everyone = [r for r in self.reward if r is not None]
         grouped = self.is_flat(i)
         match self.a.baseline.kind:
-            case "none":
+            case "none" | "critic_gae":
                 return reward
             case "batch_mean":
                 return reward - sum(everyone) / len(everyone)
@@ -94,6 +95,9 @@ class Oracle:
                 flat = len(counted) < 2 or max(counted) - min(counted) < 1e-12
                 mean = sum(counted) / max(1, len(counted))
                 return 0.0 if flat else (c - mean) / (deviation(counted, scale.std_ddof) + scale.std_eps)
+            case "token_whiten":
+                tokens = [self.centre(j) for j in range(self.num) if self.takes_part(j) for _ in range(self.length[j])]
+                return 0.0 if max(tokens) - min(tokens) < 1e-12 else whiten(tokens, c)
             case "group_mean_reward":
                 mean = sum(members) / len(members)
                 if len(members) < 2:
@@ -118,6 +122,43 @@ class Oracle:
 
     def is_correct(self, i: int) -> bool:
         return self.x["correct"][i] if "correct" in self.x else self.x["reward"][i] >= 0.5
+
+    # critic
+
+    def criticised(self) -> dict[str, dict[tuple[int, int], float]]:
+        """Token rewards, returns and advantages by the recursion as it is written, one token after another."""
+        part, found = self.a.baseline, {"token_reward": {}, "returns": {}, "advantages": {}}
+        for i in range(self.num):
+            tokens = [t for j, t in self.trained() if j == i]
+            later, value_later = 0.0, 0.0
+            for t in reversed(tokens):
+                value = self.x["value_old"][i][t]
+                found["token_reward"][i, t] = self.token_reward(i, t, t == tokens[-1])
+                delta = found["token_reward"][i, t] + part.gamma * value_later - value
+                later, value_later = delta + part.gamma * part.lam * later, value
+                found["advantages"][i, t], found["returns"][i, t] = later, later + value
+        if self.a.scale.kind == "token_whiten":
+            values = list(found["advantages"].values())
+            found["advantages"] = {place: whiten(values, value) for place, value in found["advantages"].items()}
+        return found
+
+    def token_reward(self, i: int, t: int, is_last: bool) -> float:
+        kl, reward = self.a.regularizer.kl, self.reward[i] if is_last else 0.0
+        if kl is None or kl.where != "reward":
+            return reward
+        if kl.level == "token":
+            return reward - kl.coef * self.estimate(kl.estimator, self.old[i][t] - self.x["logp_ref"][i][t], 0.0)
+        d = self.log_ratio(i, t, self.old, self.x["logp_ref"], "sequence")
+        return reward - kl.coef * self.estimate(kl.estimator, d, 0.0) * is_last
+
+    def value_loss(self, i: int, t: int, value: float) -> float:
+        part, old, wanted = self.a.baseline, self.x["value_old"][i][t], self.by_token["returns"][i, t]
+        clip = part.value_clip or math.inf
+        near = min(max(value, old - clip), old + clip)
+        return self.coef[i] * 0.5 * max((value - wanted) ** 2, (near - wanted) ** 2)
+
+    def advantage_of(self, i: int, t: int) -> float:
+        return self.by_token["advantages"][i, t] if self.by_token else self.advantage[i]
 
     # aggregation
 
@@ -170,7 +211,7 @@ class Oracle:
         return {"truncate": min(max(w, low), high), "mask": w if inside else 0.0, "reject": float(inside)}[part.kind]
 
     def keep(self, i: int, t: int) -> bool:
-        part, a, r = self.a.trust_region, self.advantage[i], self.ratio(i, t, self.new)
+        part, a, r = self.a.trust_region, self.advantage_of(i, t), self.ratio(i, t, self.new)
         if part.kind == "clip":
             return not (
                 (a > 0 and r > 1 + part.high) or (a < 0 and r < 1 - part.low) or (part.dual and a < 0 and r > part.dual)
@@ -186,7 +227,7 @@ class Oracle:
 
     def term(self, i: int, t: int, new: Rows) -> float:
         """The policy's term, to be multiplied by the token's coefficient; only `new` may carry a gradient."""
-        part, a, fixed = self.a.trust_region, self.advantage[i], self.ratio(i, t, self.new)
+        part, a, fixed = self.a.trust_region, self.advantage_of(i, t), self.ratio(i, t, self.new)
         product = self.a.ratio.level == "sequence_product"
         lift = self.unit(i) / self.coef[i] if product else 1.0
         if part.kind == "clip":
@@ -244,6 +285,10 @@ def deviation(values: list[float], ddof: int) -> float:
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - ddof))
 
 
+def whiten(values: list[float], value: float) -> float:
+    return (value - math.fsum(values) / len(values)) / math.sqrt(deviation(values, 1) ** 2 + 1e-8)
+
+
 def clamped_exp(value: float) -> float:
     return math.exp(min(max(value, -20.0), 20.0))
 
@@ -262,12 +307,15 @@ def random_batch(seed: int) -> dict:
     moved = {
         name: [[min(v + draw.gauss(0, spread), -0.01) for v in row] for row in old] for name, spread in near.items()
     }
+    values = [[draw.uniform(0, 1) for _ in range(n)] for n in lengths]
     return {
         "group": [groups[i] for i in order],
         "reward": [rewards[i] for i in order],
         "response_mask": mask,
         "truncated": [draw.random() < 0.2 for _ in groups],
         "logp_old": old,
+        "value_old": values,
+        "value_new": [[value + draw.gauss(0, 0.3) for value in row] for row in values],
     } | moved
 
 

@@ -102,6 +102,7 @@ def test_masked_empty_and_end_only_responses_give_finite_losses(algorithm: Algor
         "logp_new": [[-1.0, -2.0], [], [-0.5], [-0.1, -0.2]],
         "logp_old": [[-1.0, -2.0], [], [-0.6], [-0.1, -0.3]],
         "logp_ref": [[-1.0, -2.0], [], [-0.4], [-0.1, -0.3]],
+        "value_old": [[0.1, 0.2], [], [0.3], [0.4, 0.5]],
     }
     found = inspect(algorithm, inputs, 64)
     assert math.isfinite(found["loss"]) and found["effective_response"] == [0, 0, 1, 1]

@@ -56,7 +56,7 @@ def test_the_response_limit_comes_from_the_command_the_batch_or_the_default(
     ("algorithm", "inputs", "said"),
     [
         ("nonsense", BASE, "neither a preset nor a file"),
-        ("ppo", BASE, "critic"),
+        ("ppo", BASE | {"logp_ref": BASE["logp_old"]}, "inputs.value_old"),
         ("grpo", BASE, "inputs.logp_ref"),
         ("dapo", BASE | {"reward": [1.0] * 5}, "5 values for 6 responses"),
         ("dapo", BASE | {"logp_old": [[-1.0]] * 6}, "inputs.logp_old[0] holds 1 values and response_mask 3"),

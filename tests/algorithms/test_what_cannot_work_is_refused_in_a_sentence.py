@@ -28,8 +28,12 @@ def one_set(**fields: object) -> dict:
 
 
 REFUSED = [
-    ("critic_unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
-    ("token_whiten_unavailable", "algorithm.scale.kind", algorithm(scale={"kind": "token_whiten"})),
+    ("unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
+    (
+        "critic_with_a_scale",
+        "algorithm.scale.kind",
+        algorithm(baseline={"kind": "critic_gae"}, scale={"kind": "group_std"}),
+    ),
     ("topk_unavailable", "algorithm.trust_region.form", algorithm(ratio=BEHAVIOUR, trust_region=TOP_K)),
     (
         "correction_counted_twice",
@@ -217,7 +221,7 @@ def test_a_plain_run_with_data_is_not_refused() -> None:
     assert refusals(run({})) == []
 
 
-@pytest.mark.parametrize("name", set(PRESETS) - {"ppo"})
+@pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_starts_in_a_run_made_for_it(name: str) -> None:
     sections = {
         "algorithm": PRESETS[name].algorithm.model_dump(),
@@ -225,7 +229,7 @@ def test_every_preset_starts_in_a_run_made_for_it(name: str) -> None:
         "rollout": {"thinking_budget": 32} if name == "scalerl" else {},
     }
     codes = {refusal.code for refusal in refusals(run(sections))}
-    assert codes <= {"unavailable"} and (name == "scalerl" or "unavailable" not in codes)
+    assert codes <= {"unavailable"} and (name in ("ppo", "scalerl") or "unavailable" not in codes)
 
 
 def test_top_p_is_allowed_where_the_generator_s_probabilities_are_only_watched() -> None:

@@ -16,12 +16,13 @@ from torch import Tensor
 
 from vantage_trainer.algorithms.coefficient import coefficients
 from vantage_trainer.algorithms.credit import Credit, credit
+from vantage_trainer.algorithms.critic import token_credit, value_loss
 from vantage_trainer.algorithms.loss import Loss, loss
 from vantage_trainer.algorithms.measure import metrics
 from vantage_trainer.algorithms.ratio import importance
 from vantage_trainer.algorithms.regularizer import kl_in_reward
 from vantage_trainer.algorithms.tokens import Tokens
-from vantage_trainer.composition import Algorithm
+from vantage_trainer.composition import Algorithm, CriticGae
 from vantage_trainer.pass_at_k import mean_pass_at_k, pass_at_k
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.ragged import Batch, Inputs, read
@@ -52,7 +53,7 @@ def inspect(algorithm: Algorithm, inputs: Inputs, response_limit: int) -> Answer
 def _kl_of_responses(algorithm: Algorithm, batch: Batch) -> Tensor | None:
     """Sum the KL that belongs in the reward; a batch of bare rewards has none to subtract."""
     kl = algorithm.regularizer.kl
-    if kl is None or kl.where != "reward":
+    if kl is None or kl.where != "reward" or algorithm.baseline.kind == "critic_gae":
         return None
     if not batch.columns:
         return torch.zeros_like(batch.reward_B)
@@ -87,9 +88,10 @@ def _of_tokens(algorithm: Algorithm, batch: Batch, found: Credit, response_limit
     coef_T = coef_B[batch.response_T] * batch.mask_T
     logp_T = batch.columns["logp_new"].clone().requires_grad_()
     mask_T = batch.mask_T & found.effective_B[batch.response_T]
-    outcome = loss(algorithm, _tokens(algorithm, batch, found, logp_T, coef_T, mask_T))
+    advantage_T, by_critic = _advantages(algorithm, batch, found, coef_T, mask_T)
+    outcome = loss(algorithm, _tokens(algorithm, batch, advantage_T, logp_T, coef_T, mask_T))
     (gradient_T,) = torch.autograd.grad(outcome.loss, logp_T)
-    every = _tokens(algorithm, batch, found, logp_T.detach(), coef_T, batch.mask_T)
+    every = _tokens(algorithm, batch, advantage_T, logp_T.detach(), coef_T, batch.mask_T)
     found_T: Answer = {
         "ratio": batch.rows(every.restored(importance(algorithm.ratio, every.trained()), 1.0)),
         "weight": batch.rows(outcome.weight_T),
@@ -99,11 +101,42 @@ def _of_tokens(algorithm: Algorithm, batch: Batch, found: Credit, response_limit
         "grad_logp": batch.rows(gradient_T),
         "loss": outcome.loss.item(),
     }
-    return found_T | _measured(batch, outcome)
+    return found_T | by_critic | _measured(batch, outcome)
+
+
+def _advantages(
+    algorithm: Algorithm, batch: Batch, found: Credit, coef_T: Tensor, mask_T: Tensor
+) -> tuple[Tensor, Answer]:
+    """Give every token its response's advantage, or what the critic makes of it together with the critic's own loss."""
+    part = algorithm.baseline
+    if not isinstance(part, CriticGae):
+        return found.advantage_B[batch.response_T], {}
+    _demand(batch, "value_old", "a critic")
+    full = {"value_new": batch.columns["value_old"], "logp_old": _old(batch)} | batch.columns
+    kept = {name: column_T[mask_T] for name, column_T in full.items()}
+    given = token_credit(
+        algorithm,
+        found.reward_B,
+        kept["value_old"],
+        batch.response_T[mask_T],
+        old_logp_T=kept["logp_old"],
+        ref_logp_T=kept.get("logp_ref"),
+    )
+    value_N = kept["value_new"].clone().requires_grad_()
+    own_loss = value_loss(part, value_N, kept["value_old"], given.return_T, coef_T[mask_T])
+    (gradient_N,) = torch.autograd.grad(own_loss, value_N)
+    columns = {"advantages": given.advantage_T, "token_reward": given.reward_T, "returns": given.return_T}
+    placed = {name: _placed(value_N, mask_T) for name, value_N in (columns | {"grad_value": gradient_N}).items()}
+    answer: Answer = {name: batch.rows(value_T) for name, value_T in placed.items()}
+    return placed["advantages"], answer | {"value_loss": own_loss.item()}
+
+
+def _placed(value_N: Tensor, mask_T: Tensor) -> Tensor:
+    return torch.zeros(mask_T.shape, dtype=value_N.dtype).masked_scatter(mask_T, value_N.detach())
 
 
 def _tokens(
-    algorithm: Algorithm, batch: Batch, found: Credit, logp_T: Tensor, coef_T: Tensor, mask_T: Tensor
+    algorithm: Algorithm, batch: Batch, advantage_T: Tensor, logp_T: Tensor, coef_T: Tensor, mask_T: Tensor
 ) -> Tokens:
     if algorithm.regularizer.kl is not None:
         _demand(batch, "logp_ref", "a KL to the reference policy")
@@ -113,7 +146,7 @@ def _tokens(
         logp_T=logp_T,
         old_logp_T=_old(batch),
         behaviour_logp_T=batch.columns.get("logp_behav", _old(batch)),
-        advantage_T=found.advantage_B[batch.response_T],
+        advantage_T=advantage_T,
         coef_T=coef_T,
         mask_T=mask_T,
         response_T=batch.response_T,

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 from torch import Tensor
 
 Inputs = dict[str, JsonValue]
+COLUMNS = ("logp_new", "logp_old", "logp_behav", "logp_ref", "value_old", "value_new", "entropy")
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def read(inputs: Inputs, correct_threshold: float) -> Batch:
     mask_T = _flat(mask, "response_mask", row_B).nan_to_num(0.0) != 0
     response_T = torch.repeat_interleave(torch.arange(num), row_B)
     length_B = torch.zeros(num, dtype=torch.int64).index_add(0, response_T, mask_T.long())
-    names = [name for name in ("logp_new", "logp_old", "logp_behav", "logp_ref", "entropy") if name in inputs]
+    names = [name for name in COLUMNS if name in inputs]
     return Batch(
         group_B=group_B,
         reward_B=reward_B,

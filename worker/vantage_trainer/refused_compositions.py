@@ -6,21 +6,13 @@ from vantage_trainer.composition import Algorithm, Divergence, NoCorrection, Tru
 from vantage_trainer.refusal import CompositionCheck, Refusal, refuse
 
 
-def a_critic(algorithm: Algorithm) -> Iterator[Refusal]:
-    if algorithm.baseline.kind == "critic_gae":
+def critic_with_a_scale(algorithm: Algorithm) -> Iterator[Refusal]:
+    if algorithm.baseline.kind == "critic_gae" and algorithm.scale.kind not in ("none", "token_whiten"):
         yield refuse(
-            "critic_unavailable",
-            "algorithm.baseline.kind",
-            "A critic cannot be trained yet; choose group_mean or group_leave_one_out as baseline.",
-        )
-
-
-def a_token_scale(algorithm: Algorithm) -> Iterator[Refusal]:
-    if algorithm.scale.kind == "token_whiten":
-        yield refuse(
-            "token_whiten_unavailable",
+            "critic_with_a_scale",
             "algorithm.scale.kind",
-            "token_whiten needs a critic's advantages per token, and none can be trained yet; choose batch_whiten.",
+            "A critic gives one advantage per token and {scale} divides one per response; choose token_whiten or none.",
+            scale=algorithm.scale.kind,
         )
 
 
@@ -137,8 +129,7 @@ def interruption_bounds(algorithm: Algorithm) -> Iterator[Refusal]:
 
 
 CHECKS: tuple[CompositionCheck, ...] = (
-    a_critic,
-    a_token_scale,
+    critic_with_a_scale,
     a_top_k_divergence,
     correction_counted_twice,
     correction_without_bounds,

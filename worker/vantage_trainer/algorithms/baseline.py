@@ -10,7 +10,7 @@ from torch import Tensor
 
 from vantage_trainer.algorithms.scored import Scored, is_flat
 from vantage_trainer.algorithms.segments import total
-from vantage_trainer.composition import Baseline, BatchMean, Ema, GroupLeaveOneOut, GroupMean, NoBaseline
+from vantage_trainer.composition import Baseline, BatchMean, CriticGae, Ema, GroupLeaveOneOut, GroupMean, NoBaseline
 
 GROUP_BASELINES = ("group_mean", "group_leave_one_out")
 
@@ -20,7 +20,7 @@ def centred(part: Baseline, rewards: Scored, ema: Tensor) -> Tensor:
     return torch.where(rewards.scored_B, BASELINES[part.kind](part, rewards, ema), 0)
 
 
-def none(part: NoBaseline, rewards: Scored, ema: Tensor) -> Tensor:
+def none(part: NoBaseline | CriticGae, rewards: Scored, ema: Tensor) -> Tensor:
     return rewards.value_B
 
 
@@ -58,6 +58,7 @@ def next_ema(part: Baseline, rewards: Scored, ema: Tensor) -> Tensor:
 
 BASELINES: dict[str, Callable[..., Tensor]] = {
     "none": none,
+    "critic_gae": none,  # its values are per token: critic.py
     "batch_mean": batch_mean,
     "ema": moving_average,
     "group_mean": group_mean,

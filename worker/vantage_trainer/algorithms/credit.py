@@ -39,7 +39,7 @@ def credit(
     kl_B: Tensor | None = None,
     ema: Tensor | float | None = None,
 ) -> Credit:
-    """Turn rewards into advantages.
+    """Turn rewards into advantages; with a critic, into shaped rewards that token_credit spreads over tokens.
 
     reward_B: verifier's rewards, NaN = unscorable. length_B: trained tokens. correct_B: correctness before shaping.
     kl_B: sum of the KL estimate over each response, needed where the KL is in the reward. ema: the moving average.
@@ -47,7 +47,7 @@ def credit(
     before = torch.as_tensor(0.0 if ema is None else ema, dtype=torch.float64)
     final_B = shaped(algorithm.sampling, reward_B, length_B, truncated_B, response_limit=response_limit)
     final_B = _less_kl(algorithm, final_B, kl_B)
-    rewards = scored(final_B, group_B)
+    rewards = scored(final_B, group_B, length_B)
     _check_binary(algorithm, rewards)
     counted_B = _counted(algorithm, rewards, correct_B, truncated_B)
     rewards = replace(rewards, counted_B=counted_B)
@@ -64,7 +64,7 @@ def credit(
 
 def _less_kl(algorithm: Algorithm, reward_B: Tensor, kl_B: Tensor | None) -> Tensor:
     kl = algorithm.regularizer.kl
-    if kl is None or kl.where != "reward" or kl.coef == 0:
+    if kl is None or kl.where != "reward" or kl.coef == 0 or algorithm.baseline.kind == "critic_gae":
         return reward_B
     assert kl_B is not None, "the KL is in the reward, so kl_B is needed"
     return reward_B - kl.coef * kl_B.to(reward_B.dtype)

@@ -7,7 +7,9 @@ from torch import Tensor
 
 from vantage_trainer.algorithms.scored import Scored, is_flat
 from vantage_trainer.algorithms.segments import total
-from vantage_trainer.composition import BatchStd, BatchWhiten, GroupMeanReward, GroupStd, NoScale, Scale
+from vantage_trainer.composition import BatchStd, BatchWhiten, GroupMeanReward, GroupStd, NoScale, Scale, TokenWhiten
+
+WHITEN_EPS = 1e-8
 
 
 def scaled(part: Scale, rewards: Scored, centred_B: Tensor) -> Tensor:
@@ -43,6 +45,16 @@ def batch_whiten(part: BatchWhiten, rewards: Scored, centred_B: Tensor) -> Tenso
     return (centred_B - centred_N.mean()) / (centred_N.std(correction=part.std_ddof) + part.std_eps)
 
 
+def token_whiten(part: TokenWhiten, rewards: Scored, centred_B: Tensor) -> Tensor:
+    """Whiten over the trained tokens, so that long responses weigh more: (A - mean) / sqrt(var + 1e-8), ddof 1."""
+    weight_B = rewards.length_B * rewards.counted_B
+    if is_flat(centred_B[weight_B > 0], rewards.relative):
+        return torch.zeros_like(centred_B)
+    mean = (weight_B * centred_B).sum() / weight_B.sum()
+    variance = (weight_B * (centred_B - mean) ** 2).sum() / (weight_B.sum() - 1)
+    return (centred_B - mean) / (variance + WHITEN_EPS).sqrt()
+
+
 def group_mean_reward(part: GroupMeanReward, rewards: Scored, centred_B: Tensor) -> Tensor:
     """Divide by the group's success rate (MaxRL); rewards are 0 or 1, `zero_success` decides for all-wrong groups."""
     mean_B = rewards.group_mean_B()
@@ -56,5 +68,6 @@ SCALES: dict[str, Callable[..., Tensor]] = {
     "group_std": group_std,
     "batch_std": batch_std,
     "batch_whiten": batch_whiten,
+    "token_whiten": token_whiten,
     "group_mean_reward": group_mean_reward,
 }

@@ -19,6 +19,7 @@ class Scored:
     scored_B: Tensor
     group_B: Tensor
     counted_B: Tensor
+    length_B: Tensor
     relative: float
 
     def num_scored_B(self) -> Tensor:
@@ -38,11 +39,12 @@ class Scored:
         return ~(highest_B - lowest_B > self.relative * largest(self.value_B.abs(), self.group_B))
 
 
-def scored(reward_B: Tensor, group_B: Tensor) -> Scored:
+def scored(reward_B: Tensor, group_B: Tensor, length_B: Tensor) -> Scored:
     """Read rewards, NaN and infinities being unscorable; all that is scorable counts."""
     scored_B = reward_B.isfinite()
     value_B = torch.where(scored_B, reward_B, 0).double()
-    return Scored(value_B, scored_B, dense(group_B), scored_B, FLAT.get(reward_B.dtype, FLAT_ROUNDED))
+    relative = FLAT.get(reward_B.dtype, FLAT_ROUNDED)
+    return Scored(value_B, scored_B, dense(group_B), scored_B, length_B.double(), relative)
 
 
 def is_flat(value_N: Tensor, relative: float) -> bool:
