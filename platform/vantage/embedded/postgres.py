@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from vantage.embedded.folders import private, secret, socket_folder
-from vantage.embedded.identity import NOBODY_ID, Identity, choose, give, has_name
+from vantage.embedded.identity import Identity, choose, give, has_name
 from vantage.embedded.server import Server
 
 USER = DATABASE = "vantage"
@@ -111,7 +111,7 @@ class Postgres(Server):
         """Run initdb beside and rename, so that a half-made data folder is never taken for a whole one."""
         beside = self.outer / "data.new"
         shutil.rmtree(beside, ignore_errors=True)
-        named = identity if has_name(identity) else Identity(NOBODY_ID, identity.capability)
+        named = identity if has_name(identity) else identity.named()
         give(self.outer, named)
         with tempfile.NamedTemporaryFile("w", dir=self.outer, prefix="password.") as file:
             file.write(self.password)
