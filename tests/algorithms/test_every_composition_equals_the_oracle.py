@@ -53,7 +53,7 @@ PARTS = [
     {"sampling": {"truncated": "zero_reward"}},
 ]
 VARIANTS = [Algorithm.model_validate(GRPO.model_dump() | part) for part in PARTS]
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 
 
 def agrees(algorithm: Algorithm, inputs: dict, oracle: type) -> None:
