@@ -2,8 +2,9 @@
 
 import json
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -48,13 +49,15 @@ def number(value: object) -> str:
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
-def fields_of(model: type[BaseModel]) -> Iterator[Shape]:
+@cache
+def fields_of(model: type[BaseModel]) -> tuple[Shape, ...]:
     """The fields a person can set; what has only one value is left out."""
-    for key, info in model.model_fields.items():
-        inner, optional = without_none(info.annotation)
-        if get_origin(inner) is Literal and len(get_args(inner)) == 1:
-            continue
-        yield shape(model, key, info, inner, optional)
+    return tuple(
+        shape(model, key, info, inner, optional)
+        for key, info in model.model_fields.items()
+        for inner, optional in [without_none(info.annotation)]
+        if not (get_origin(inner) is Literal and len(get_args(inner)) == 1)
+    )
 
 
 def shape(model: type[BaseModel], key: str, info: FieldInfo, inner: object, optional: bool) -> Shape:

@@ -227,6 +227,7 @@ ODD = ["nul \x00 here", "lone \ud83d surrogate", "<script>alert(1)</script>", "a
 
 
 @pytest.mark.parametrize("odd", ODD)
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
 def test_odd_text_survives_and_is_shown_as_text(people: Any, client_of: Clients, odd: str, tmp_path: Any) -> None:
     client = client_of(people.member)
     create(client, jsonl({"prompt": odd, "answer": odd, "solution": odd, "other": odd}))

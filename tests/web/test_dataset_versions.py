@@ -156,6 +156,7 @@ def test_the_same_rows_under_another_name_are_pointed_out(people: Any, client_of
     assert "one@1" in client_of(people.viewer).get(f"/datasets/{version.dataset_id}/").content.decode()
 
 
+@pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume")
 def test_a_download_is_sent_in_pieces_and_is_what_a_run_reads(people: Any, client_of: Clients, tmp_path: Any) -> None:
     many = [NewRow(f"p{number}", str(number)) for number in range(4500)]
     version, _ = create_version(people.team, people.member, "sums", many, {})

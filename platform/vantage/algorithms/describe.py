@@ -72,7 +72,7 @@ def options(nodes: list[FormField], within: str = "") -> Iterator[Option]:
 def shown(node: FormField) -> str:
     if node.widget == "checkbox":
         return "on" if node.on else "off"
-    return node.value.replace("_", " ") if node.value else "none"
+    return dict(node.choices).get(node.value, node.value) or "none"
 
 
 def in_short(algorithm: Algorithm) -> list[str]:
