@@ -24,7 +24,7 @@ def test_everyone_in_a_team_sees_its_members(people: Any, client_of: Clients) ->
 @pytest.mark.parametrize("name", ["viewer", "member"])
 def test_only_admins_manage(people: Any, client_of: Clients, name: str) -> None:
     client, pk = client_of(getattr(people, name)), membership(people.admin).pk
-    for path in ("/team/members/", f"/team/members/{pk}/", f"/team/members/{pk}/link/"):
+    for path in ("/team/new/", "/team/members/", f"/team/members/{pk}/", f"/team/members/{pk}/link/"):
         refused = client.post(path, {"username": "new", "remove": "yes"})
         assert refused.status_code == 403
         assert "only admins may manage the team" in refused.content.decode()
@@ -102,6 +102,22 @@ def test_somebody_in_two_teams_works_in_one_and_switches(people: Any, client_of:
     assert "<h1>Lab</h1>" in client.get("/team/").content.decode()
     client.post("/team/switch/", {"team": "annex"})
     assert "<h1>Annex</h1>" in client.get("/team/").content.decode()
+
+
+def test_an_admin_starts_another_team_that_sees_nothing_of_the_first(people: Any, client_of: Clients) -> None:
+    client = client_of(people.admin)
+    page = client.post("/team/new/", {"name": "New Lab"}, follow=True).content.decode()
+    assert "<h1>New Lab</h1>" in page
+    assert "mia" not in page
+    assert Membership.objects.get(team__slug="new-lab").role == Role.ADMIN
+
+
+@pytest.mark.parametrize("name", ["", "!!!", "lab", "Lab", "x" * 101, "a\x00b"])
+def test_a_team_that_cannot_be_started_gets_a_sentence(people: Any, client_of: Clients, name: str) -> None:
+    refused = client_of(people.admin).post("/team/new/", {"name": name})
+    assert refused.status_code == 400
+    assert 'role="alert"' in refused.content.decode()
+    assert Team.objects.count() == 2
 
 
 def test_who_has_no_team_is_told_what_to_do(people: Any, client_of: Clients) -> None:

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 from asgiref.sync import sync_to_async
 from django.contrib import messages
-from django.core.paginator import Paginator
-from django.db.models import Count, Prefetch, Q
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -62,18 +62,23 @@ def dataset(request: HttpRequest, pk: int, number: int | None = None) -> HttpRes
     return render(request, "datasets/dataset.html", context)
 
 
-def page_of_rows(version: DatasetVersion, words: str, page: str | None) -> object:
+def page_of_rows(version: DatasetVersion, words: str, page: str | None) -> Page:
     """One page of rows, each text cut to what a table can show."""
-    rows = version.rows.order_by("number")
-    if words:
-        text = storable(words)
-        rows = rows.filter(Q(prompt__icontains=text) | Q(answer__icontains=text) | Q(solution__icontains=text))
-    shown = Paginator(rows, ROWS_PER_PAGE).get_page(page)
+    numbers = matching(version, words) if words else range(1, version.num_rows + 1)
+    shown = Paginator(numbers, ROWS_PER_PAGE).get_page(page)
+    rows = version.rows.filter(number__in=list(shown.object_list)).order_by("number")
     shown.object_list = [
         {"number": row.number, "prompt": cut(row.prompt), "answer": cut(row.answer), "solution": cut(row.solution)}
-        for row in shown.object_list
+        for row in rows
     ]
     return shown
+
+
+def matching(version: DatasetVersion, words: str) -> QuerySet:
+    """Numbers of the rows that hold the words anywhere."""
+    text = storable(words)
+    holds = Q(prompt__icontains=text) | Q(answer__icontains=text) | Q(solution__icontains=text)
+    return version.rows.filter(holds).order_by("number").values_list("number", flat=True)
 
 
 def cut(text: str) -> str:

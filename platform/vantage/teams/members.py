@@ -3,9 +3,26 @@
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
+from django.utils.text import slugify
 
 from vantage.teams.audit import record
 from vantage.teams.models import Membership, Role, Team, User
+
+
+@transaction.atomic
+def found_team(founder: User, name: str) -> Team:
+    """Start another team, with its founder as admin."""
+    name = name.strip()
+    slug = slugify(name)[:100]
+    if not slug or len(name) > 100 or not name.isprintable():
+        raise ValueError("A team's name has letters or digits, and 100 characters at most.")
+    if Team.objects.filter(Q(slug=slug) | Q(name=name)).exists():
+        raise ValueError(f"A team called {name} exists already: choose another name.")
+    team = Team.objects.create(name=name, slug=slug)
+    Membership.objects.create(team=team, user=founder, role=Role.ADMIN)
+    record(team, founder, "founded team", name)
+    return team
 
 
 @transaction.atomic

@@ -14,5 +14,6 @@ urlpatterns: list[URLPattern] = [
     path("team/members/<int:pk>/", views.change_member, name="change_member"),
     path("team/members/<int:pk>/link/", views.make_link, name="make_link"),
     path("team/switch/", views.switch_team, name="switch_team"),
+    path("team/new/", views.new_team, name="new_team"),
     path("team/password/", views.password, name="password"),
 ]

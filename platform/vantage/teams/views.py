@@ -106,6 +106,18 @@ def switch_team(request: HttpRequest) -> HttpResponse:
     return redirect("/")
 
 
+@require_POST
+@require_role(Role.ADMIN)
+def new_team(request: HttpRequest) -> HttpResponse:
+    """Start another team and work in it."""
+    try:
+        team = members.found_team(reader(request), request.POST.get("name", ""))
+    except ValueError as refusal:
+        return show_team(request, refusal=str(refusal))
+    request.session["team"] = team.pk
+    return redirect("team")
+
+
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def password(request: HttpRequest) -> HttpResponse:
