@@ -149,7 +149,8 @@ def uv() -> list[str]:
 def installer_settings() -> dict[str, str]:
     """Say to uv what pip's own settings say: a folder of wheels, a mirror, a certificate."""
     listed = subprocess.run([PYTHON, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
-    found = dict(re.findall(r"^\S+\.(find-links|index-url|cert)='(.*)'$", listed, re.M))
+    pairs = re.findall(r"^\S+\.(find-links|index-url|cert)='(.*)'$", listed, re.M)
+    found = dict(reversed(pairs))  # pip lists the environment first, and that counts before its files
     names = {"find-links": "UV_FIND_LINKS", "index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE"}
     settings = {names[key]: value for key, value in found.items() if names[key] not in os.environ}
     if "UV_FIND_LINKS" in settings:  # pip separates by blanks, uv by commas
