@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vantage_trainer.model_limits import cache_bytes, end_tokens
+from vantage_trainer.model_limits import cache_bytes, end_tokens, threads_for
 from vantage_trainer.wire import Wire
 
 PR_SET_PDEATHSIG = 1
@@ -56,17 +56,16 @@ def _exit_on_hangup(descriptor: int) -> None:
     os._exit(0)
 
 
-def prepare_environment() -> bool:
+def prepare_environment(num_threads: int) -> bool:
     """Set what vLLM reads from the environment while it is imported; returns whether there is a GPU."""
     os.environ |= ENVIRONMENT
-    num_cores = len(os.sched_getaffinity(0))
-    os.environ.setdefault("OMP_NUM_THREADS", str(num_cores))
+    os.environ["OMP_NUM_THREADS"] = str(num_threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning starves whoever shares the cores
     import torch
 
     if torch.cuda.is_available():
         return True
     os.environ["TORCHDYNAMO_DISABLE"] = "1"  # sampler helpers would be compiled, eager mode or not
-    torch.set_num_threads(num_cores)
     return False
 
 
@@ -89,6 +88,7 @@ def engine_arguments(settings: dict[str, Any], *, has_gpu: bool) -> dict[str, An
         return arguments | {"gpu_memory_utilization": GPU_MEMORY_SHARE}
     return arguments | {
         "enforce_eager": True,
+        "enable_chunked_prefill": False,  # a prompt in two parts breaks seeded sampling on a CPU
         "block_size": CPU_BLOCK_TOKENS,
         "kv_cache_memory_bytes": cache_bytes(folder, settings["dtype"], MAX_SEQUENCES, settings["length"]),
     }
@@ -267,7 +267,7 @@ def main(engine: type[Engine] = Engine) -> None:
     wire = Wire(socket.socket(fileno=int(sys.argv[1])))
     die_with_parent(int(sys.argv[2]), wire)
     settings = wire.hear()
-    started = engine(settings, has_gpu=prepare_environment())
+    started = engine(settings, has_gpu=prepare_environment(threads_for(Path(settings["model"]))))
     wire.tell(("answer", None))
     serve(started, wire)
     os._exit(0)

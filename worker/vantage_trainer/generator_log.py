@@ -5,7 +5,7 @@ from pathlib import Path
 
 TAIL_BYTES = 65536
 REASON = re.compile(r"^(?:\S+\.)?[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b.*|^Killed\b.*|^Fatal .*|^Out of memory.*")
-PREFIX = re.compile(r"^(?:\([^)]*pid=\d+\)\s*)?(?:ERROR|CRITICAL)\s[\d: -]+\[[^\]]*\]\s*")
+PREFIX = re.compile(r"^(?:\[rank\d+\]:\s*|\([^)]*pid=\d+\)\s*(?:[A-Z]+\s[\d: -]+\[[^\]]*\]\s*)?)")
 
 
 def last_words(log: Path) -> str:
