@@ -20,8 +20,11 @@ class Arithmetic(BaseModel):
 
     num: Annotated[int, Field(ge=1, le=1_000_000)] = setting(4096, "Problems")
     seed: Annotated[int, Field(ge=0)] = setting(0, "Seed", "The same seed makes the same problems")
-    terms: Annotated[int, Field(ge=2, le=16)] = setting(5, "Numbers in a sum")
+    terms: Annotated[int, Field(ge=2, le=16)] = setting(4, "Numbers in a sum")
     digits: Annotated[int, Field(ge=1, le=9)] = setting(1, "Digits of a number")
+    slips: Annotated[float, Field(ge=0, le=1)] = setting(
+        0.0, "Slips", "Share of solutions with one wrong addition, as in people's own work; answers stay right"
+    )
     heldout: bool = setting(False, "Held out", "Problems that no training set of this generator ever holds")
 
 
@@ -33,8 +36,8 @@ class Generator:
     rows: Callable[..., Iterator[NewRow]]
 
 
-def arithmetic_rows(num: int, seed: int, terms: int, digits: int, heldout: bool) -> Iterator[NewRow]:
-    for row in generate(num, seed, terms=terms, digits=digits, heldout=heldout):
+def arithmetic_rows(num: int, seed: int, terms: int, digits: int, slips: float, heldout: bool) -> Iterator[NewRow]:
+    for row in generate(num, seed, terms=terms, digits=digits, slips=slips, heldout=heldout):
         yield NewRow(row["prompt"], row["answer"], row["solution"], dict(row["meta"]), "number")
 
 
@@ -46,7 +49,7 @@ GENERATORS = {
 
 
 def create_generated(
-    team: Team, user: User, name: str, generator: str, parameters: dict[str, int | bool]
+    team: Team, user: User, name: str, generator: str, parameters: dict[str, int | float | bool]
 ) -> tuple[DatasetVersion, bool]:
     """Generate a version of the named dataset; the same parameters find the version they made before."""
     chosen = GENERATORS[generator]

@@ -18,6 +18,5 @@ def queue_demo(team: Team, user: User) -> Run:
 
 
 def _dataset(team: Team, user: User, sums: Sums) -> str:
-    parameters = {"num": sums.num, "seed": sums.seed, "terms": sums.terms, "digits": sums.digits}
-    version, _ = create_generated(team, user, sums.name, "arithmetic", parameters | {"heldout": sums.heldout})
+    version, _ = create_generated(team, user, sums.name, "arithmetic", sums.parameters())
     return str(version)

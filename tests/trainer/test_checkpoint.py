@@ -1,0 +1,84 @@
+import errno
+from pathlib import Path
+
+import pytest
+import torch
+from vantage_trainer import checkpoint
+from vantage_trainer.checkpoint import Snapshot
+from vantage_trainer.engine_state import MOMENTS, AdamState
+from vantage_trainer.failure import Failure, explained
+from vantage_trainer.progress import Progress
+
+
+def snapshot(step: int, score: float | None = None) -> Snapshot:
+    weights = {"layer.weight": torch.full((2, 3), float(step)), "head.weight": torch.arange(4.0)}
+    adam = AdamState(weights, {moment: {n: w / 2 for n, w in weights.items()} for moment in MOMENTS}, steps=step)
+    progress = Progress(stage="rl", step=step, cursor=7 * step, score=score, history={"a": [1, 2]})
+    return Snapshot(progress, adam, [torch.get_rng_state()], {"layer.weight": torch.zeros(2, 3)})
+
+
+def save(root: Path, step: int, score: float | None = None, keep_last: int = 2) -> Path:
+    return checkpoint.save(root, snapshot(step, score), keep_last=keep_last, keep_best=True)
+
+
+def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
+    folder = save(tmp_path, 100)
+    assert folder.name == "step-000100"
+    found, sentences = checkpoint.load_last(tmp_path)
+    expected = snapshot(100)
+    assert found is not None and not sentences
+    assert found.progress == expected.progress and found.adam.steps == 100
+    assert torch.equal(found.adam.parameters["layer.weight"], expected.adam.parameters["layer.weight"])
+    assert torch.equal(found.adam.moments["exp_avg_sq"]["head.weight"], torch.arange(4.0) / 2)
+    assert torch.equal(found.random[0], expected.random[0])
+    assert torch.equal(found.reference["layer.weight"], torch.zeros(2, 3))
+
+
+def test_old_ones_go_and_the_best_stays(tmp_path: Path) -> None:
+    for step, score in [(1, 0.9), (2, 0.5), (3, 0.6), (4, 0.7)]:
+        save(tmp_path, step, score)
+    assert [folder.name for folder in checkpoint.found(tmp_path)] == ["step-000001", "step-000003", "step-000004"]
+
+
+def test_those_of_the_warm_start_come_before_those_of_the_steps(tmp_path: Path) -> None:
+    early = snapshot(300)
+    early.progress.stage = "warm_start"
+    checkpoint.save(tmp_path, early, keep_last=5, keep_best=True)
+    save(tmp_path, 2, keep_last=5)
+    assert [folder.name for folder in checkpoint.found(tmp_path)] == ["start-000300", "step-000002"]
+
+
+@pytest.mark.parametrize("name", ["parameters.safetensors", "exp_avg.safetensors", "state.json", "manifest.json"])
+def test_a_damaged_one_is_named_and_the_one_before_is_used(tmp_path: Path, name: str) -> None:
+    save(tmp_path, 1)
+    newest = save(tmp_path, 2)
+    content = (newest / name).read_bytes()
+    (newest / name).write_bytes(content[: len(content) // 2])
+    found, [sentence] = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 1
+    assert "step-000002" in sentence
+
+
+def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_over(tmp_path: Path) -> None:
+    (save(tmp_path, 1) / "exp_avg.safetensors").unlink()
+    with pytest.raises(Failure, match="No checkpoint of this run can be read"):
+        checkpoint.load_last(tmp_path)
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, 1)
+
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "_write_json", full)
+    with pytest.raises(OSError) as fault:
+        save(tmp_path, 2)
+    assert explained(fault.value)[0] == "out_of_disk"
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
+
+
+def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:
+    ours = {"layer.weight": torch.zeros(2, 4), "head.weight": torch.zeros(4)}
+    with pytest.raises(Failure, match="another model: layer.weight"):
+        checkpoint.check_fits(snapshot(1), ours)

@@ -1,0 +1,169 @@
+"""Checkpoints: whole or absent, verified when read, independent of ZeRO stage and number of ranks."""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from vantage_trainer.engine_state import MOMENTS, AdamState
+from vantage_trainer.failure import Failure
+from vantage_trainer.progress import Progress
+
+FORMAT = 1
+CHUNK = 1 << 22
+
+
+@dataclass
+class Snapshot:
+    """A run at the end of a step."""
+
+    progress: Progress
+    adam: AdamState
+    random: list[Tensor] = field(default_factory=list)
+    reference: dict[str, Tensor] = field(default_factory=dict)
+
+
+def save(root: Path, snapshot: Snapshot, *, keep_last: int, keep_best: bool) -> Path:
+    """Write beside, sync to disk, rename when whole, then prune; returns the checkpoint's folder."""
+    folder = root / snapshot.progress.folder
+    draft = root / f".{folder.name}.partial"
+    for leftover in root.glob(".*.partial"):
+        shutil.rmtree(leftover)
+    draft.mkdir(parents=True)
+    try:
+        _write(draft, snapshot)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    if folder.exists():
+        shutil.rmtree(folder)
+    os.rename(draft, folder)
+    _sync(root)
+    prune(root, keep_last=keep_last, keep_best=keep_best)
+    return folder
+
+
+def load(folder: Path) -> Snapshot:
+    """Read a checkpoint after comparing every file with its manifest."""
+    verify(folder)
+    content = json.loads((folder / "state.json").read_text())
+    moments = {moment: load_file(folder / f"{moment}.safetensors") for moment in MOMENTS}
+    adam = AdamState(load_file(folder / "parameters.safetensors"), moments, content["adam_steps"])
+    random = load_file(folder / "random.safetensors")
+    reference = folder / "reference.safetensors"
+    return Snapshot(
+        progress=Progress.from_json(content["progress"]),
+        adam=adam,
+        random=[random[str(rank)] for rank in range(len(random))],
+        reference=load_file(reference) if reference.exists() else {},
+    )
+
+
+def load_last(root: Path) -> tuple[Snapshot | None, list[str]]:
+    """Read the newest whole checkpoint; returns it with a sentence for each broken one that was passed over."""
+    sentences: list[str] = []
+    for folder in reversed(found(root)):
+        try:
+            return load(folder), sentences
+        except Failure as fault:
+            sentences.append(fault.sentence)
+    if sentences:
+        raise Failure("bad_checkpoint", f"No checkpoint of this run can be read. {sentences[0]}")
+    return None, []
+
+
+def found(root: Path) -> list[Path]:
+    """List a run's checkpoints, oldest first: those of the warm start before those of the steps."""
+    return sorted(root.glob("start-*")) + sorted(root.glob("step-*"))
+
+
+def verify(folder: Path) -> None:
+    """Raise Failure unless every file is there as it was written."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        raise Failure("bad_checkpoint", f"The checkpoint {folder.name} has no manifest: it is not whole.") from None
+    if manifest["format"] != FORMAT:
+        raise Failure("bad_checkpoint", f"The checkpoint {folder.name} was written by another version of Vantage.")
+    for name, digest in manifest["files"].items():
+        path = folder / name
+        if not path.exists() or _digest(path) != digest:
+            raise Failure(
+                "bad_checkpoint", f"The checkpoint {folder.name} is damaged: {name} is not as it was written."
+            )
+
+
+def check_fits(snapshot: Snapshot, weights: dict[str, Tensor]) -> None:
+    """Raise Failure when the checkpoint is of another model."""
+    ours = {name: tuple(value.shape) for name, value in weights.items()}
+    theirs = {name: tuple(value.shape) for name, value in snapshot.adam.parameters.items()}
+    different = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    if different:
+        raise Failure("other_model", f"The checkpoint is of another model: {different[0]} differs in name or shape.")
+
+
+def prune(root: Path, *, keep_last: int, keep_best: bool) -> None:
+    """Remove what the policy does not keep."""
+    folders = found(root)
+    kept = set(folders[-keep_last:])
+    if keep_best:
+        scores = {folder: score for folder in folders if (score := _score(folder)) is not None}
+        kept |= {max(scores, key=lambda folder: (scores[folder], folder.name))} if scores else set()
+    for folder in folders:
+        if folder not in kept:
+            shutil.rmtree(folder)
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def _write(draft: Path, snapshot: Snapshot) -> None:
+    save_file(_plain(snapshot.adam.parameters), draft / "parameters.safetensors", metadata={"format": "pt"})
+    for moment in MOMENTS:
+        save_file(_plain(snapshot.adam.moments[moment]), draft / f"{moment}.safetensors")
+    save_file({str(rank): state for rank, state in enumerate(snapshot.random)}, draft / "random.safetensors")
+    if snapshot.reference:
+        save_file(_plain(snapshot.reference), draft / "reference.safetensors")
+    _write_json(draft / "state.json", {"progress": snapshot.progress.to_json(), "adam_steps": snapshot.adam.steps})
+    files = {path.name: _digest(path) for path in draft.iterdir()}
+    _write_json(draft / "manifest.json", {"format": FORMAT, "files": files})
+    for path in [*draft.iterdir(), draft]:
+        _sync(path)
+
+
+def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().float().cpu().contiguous() for name, tensor in tensors.items()}
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.write_text(json.dumps(content))
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _score(folder: Path) -> float | None:
+    try:
+        return json.loads((folder / "state.json").read_text())["progress"]["score"]
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,37 @@
+"""Faults that end a run, each with a short code for machines and a sentence for people."""
+
+import errno
+
+
+class Failure(Exception):
+    """A fault whose sentence says what happened and what to change."""
+
+    def __init__(self, code: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.sentence = sentence
+
+
+def explained(fault: BaseException) -> tuple[str, str]:
+    """Return the code and the sentence of whatever ended the run; the stack trace belongs in the log."""
+    if isinstance(fault, Failure):
+        return fault.code, fault.sentence
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "out_of_disk", "The disk is full: free some space on the node, then resume the run."
+    if isinstance(fault, MemoryError) or _is_out_of_memory(fault):
+        return "out_of_memory", (
+            "Memory ran out: lower tokens per micro-batch, the group size or the response limit, then resume the run."
+        )
+    if name := NAMED.get(type(fault).__name__):
+        return name, str(fault)
+    if isinstance(fault, ValueError):
+        return "bad_input", str(fault)
+    return "internal", f"The trainer met a fault it does not know ({type(fault).__name__}: {fault}); see the log."
+
+
+NAMED = {"SyncError": "sync_mismatch", "GeneratorDied": "generator_died"}
+
+
+def _is_out_of_memory(fault: BaseException) -> bool:
+    text = str(fault)
+    return type(fault).__name__ == "OutOfMemoryError" or "can't allocate memory" in text

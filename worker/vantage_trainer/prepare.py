@@ -1,0 +1,89 @@
+"""Put a run together: model, generator, data, policy, and the last checkpoint when there is one."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from vantage_trainer import checkpoint
+from vantage_trainer.checkpoint import Snapshot
+from vantage_trainer.data import Problem, Tokenizer, load
+from vantage_trainer.generation import Generator
+from vantage_trainer.journal import Journal
+from vantage_trainer.model_source import resolve
+from vantage_trainer.policy import Policy
+from vantage_trainer.progress import Progress
+from vantage_trainer.rewards.scoring import Scorer
+from vantage_trainer.rollout import Sampler
+from vantage_trainer.run import Run
+from vantage_trainer.spec import RunSpec
+from vantage_trainer.stopping import Stop
+
+
+def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: Stop) -> Run:
+    """Start the generator first: its engine comes up while everything else is loaded and warm-started."""
+    journal.phase(0, "loading")
+    scorer = Scorer(spec.reward)
+    model = model_folder(folder, spec)
+    tokenizer = _tokenizer(model)
+    problems = _problems(folder / "data" / "train.jsonl", "train", spec, tokenizer, journal)
+    heldout = {
+        part.name: _problems(folder / "data" / f"{part.name}.jsonl", part.name, spec, tokenizer, journal)
+        for part in spec.evaluation.sets
+    }
+    snapshot = _last_snapshot(folder, journal)
+    generator = Generator(model, spec=spec, log=place / "generator.log")
+    generator.start()
+    run = Run(
+        folder=folder,
+        spec=spec,
+        journal=journal,
+        stop=stop,
+        policy=Policy(model, spec),
+        generator=generator,
+        sampler=Sampler(generator, tokenizer, scorer, spec.rollout),
+        tokenizer=tokenizer,
+        problems=problems,
+        heldout=heldout,
+        progress=Progress(),
+    )
+    if snapshot is not None:
+        resume(run, snapshot)
+    return run
+
+
+def resume(run: Run, snapshot: Snapshot) -> None:
+    """Go on exactly where a checkpoint was written, whatever the ZeRO stage and the number of ranks are now."""
+    checkpoint.check_fits(snapshot, dict(run.policy.weights()))
+    run.policy.load_state(snapshot.adam)
+    run.policy.set_random_states(snapshot.random)
+    if snapshot.reference:
+        run.policy.freeze_reference(snapshot.reference)
+    run.progress = snapshot.progress
+    run.kept = (snapshot.progress.stage, snapshot.progress.step)
+
+
+def model_folder(folder: Path, spec: RunSpec) -> Path:
+    """Find the model; what has to be made or fetched is kept in the run folder unless the node names a place."""
+    return resolve(spec.model, Path(os.environ.get("VANTAGE_MODELS", folder / "models")))
+
+
+def _tokenizer(model: Path) -> Tokenizer:
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    return tokenizer
+
+
+def _problems(path: Path, name: str, spec: RunSpec, tokenizer: Tokenizer, journal: Journal) -> list[Problem]:
+    problems, dropped = load(path, name, spec.model, spec.data, tokenizer)
+    if dropped:
+        shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")
+        journal.warning(0, f"{len(dropped)} rows of {name} were dropped for prompts over the limit: {shown}.")
+    return problems
+
+
+def _last_snapshot(folder: Path, journal: Journal) -> Snapshot | None:
+    snapshot, sentences = checkpoint.load_last(folder / "checkpoints")
+    for sentence in sentences:
+        journal.warning(0, f"{sentence} An older one is used instead.")
+    return snapshot

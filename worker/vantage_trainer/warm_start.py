@@ -1,0 +1,74 @@
+"""The supervised stage before reinforcement learning: imitate written solutions, with a curve and a checkpoint."""
+
+import random
+import time
+
+from vantage_trainer.data import Problem, Tokenizer
+from vantage_trainer.failure import Failure
+from vantage_trainer.run import Run
+from vantage_trainer.schedule import warm_start_rate
+from vantage_trainer.sequences import Sequence
+from vantage_trainer.spec import WarmStart
+
+
+def warm_start(run: Run) -> None:
+    """Take the remaining supervised steps, then begin reinforcement learning with a fresh optimizer."""
+    settings = run.spec.warm_start
+    if settings is not None and run.progress.stage == "warm_start":
+        _imitate(run, settings)
+    if run.progress.stage == "warm_start":
+        run.policy.fresh_optimizer()
+        run.progress.stage, run.progress.step = "rl", 0
+        if settings is not None:
+            run.save()
+
+
+def solutions(problems: list[Problem], tokenizer: Tokenizer) -> list[Sequence]:
+    """Turn rows with a solution into sequences that end as a sampled answer does."""
+    written = [problem for problem in problems if problem.solution]
+    if not written:
+        raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
+    return [_sequence(index, problem, tokenizer) for index, problem in enumerate(written)]
+
+
+def _imitate(run: Run, settings: WarmStart) -> None:
+    examples = solutions(run.problems, run.tokenizer)
+    run.journal.event(run.progress.step, "stage", {"name": "warm_start", "steps": settings.steps})
+    while run.progress.step < settings.steps:
+        run.stop.check()
+        with run.counted():
+            loss, lr = _step(run, settings, examples)
+        run.phase("warm_start", run.progress.step, settings.steps)
+        run.journal.metrics(run.progress.step, {"warm_start/loss": loss, "warm_start/lr": lr})
+        _save_when_due(run)
+
+
+def _step(run: Run, settings: WarmStart, examples: list[Sequence]) -> tuple[float, float]:
+    step = run.progress.step + 1
+    lr = warm_start_rate(settings, step)
+    chosen = _chosen(run, examples, settings.batch, step)
+    num_tokens = sum(len(sequence.response_ids) for sequence in chosen)
+    weighted = [sequence.weighing(1 / num_tokens) for sequence in chosen]
+    loss = run.policy.update(weighted, lr, None, []).loss
+    run.progress.step = step
+    run.progress.trained += num_tokens
+    run.progress.flops += 6.0 * run.policy.num_parameters * num_tokens
+    return loss, lr
+
+
+def _chosen(run: Run, examples: list[Sequence], batch: int, step: int) -> list[Sequence]:
+    """Draw a step's examples by its number alone, so that a resumed stage repeats the same ones."""
+    chance = random.Random(run.seed_of("warm start", step))
+    return [examples[chance.randrange(len(examples))] for _ in range(batch)]
+
+
+def _save_when_due(run: Run) -> None:
+    minutes = run.spec.checkpoint.every_minutes
+    if minutes is not None and (time.monotonic() - run.saved) / 60 >= minutes:
+        run.save()
+
+
+def _sequence(index: int, problem: Problem, tokenizer: Tokenizer) -> Sequence:
+    ids = list(tokenizer(problem.solution, add_special_tokens=False)["input_ids"])
+    ids.append(tokenizer.eos_token_id)
+    return Sequence(problem.prompt_ids, ids, [0.0] * len(ids), index=index)
