@@ -9,6 +9,7 @@ from vantage_trainer.refusals import refusals
 from vantage_trainer.spec import RunSpec
 
 from vantage.datasets.models import DatasetVersion
+from vantage.runs.announce import announce
 from vantage.runs.models import Run
 from vantage.runs.states import Kind
 from vantage.runs.tasks import nudge_nodes
@@ -58,6 +59,7 @@ def create_run(
             node=parent.node if parent else None,
         )
         transaction.on_commit(nudge_nodes)
+        transaction.on_commit(lambda: announce(run.pk, team.pk))
     return run
 
 

@@ -32,7 +32,7 @@ class Shipper:
         if offsets == self.offsets and log_size == self.log_size:
             return False
         with transaction.atomic():
-            self._advance(offsets, {name: lines for name, (lines, _) in read.items()})
+            self._advance(offsets, {name: lines for name, (lines, _) in read.items()}, log_size)
             for name, (lines, _) in read.items():
                 STORE[name](self.target, lines)
             _store_log(self.target.pk, self.folder, log_size)
@@ -40,7 +40,7 @@ class Shipper:
         announce(self.target.run, self.target.team)
         return True
 
-    def _advance(self, offsets: dict[str, int], lines: dict[str, list[Line]]) -> None:
+    def _advance(self, offsets: dict[str, int], lines: dict[str, list[Line]], log_size: int) -> None:
         """Move the stored offsets on first: the row's lock keeps a second writer out, a fenced one changes nothing."""
         attempt = Attempt.objects.select_for_update(of=("self",)).newest().filter(pk=self.target.pk).first()
         if attempt is None:
@@ -48,6 +48,7 @@ class Shipper:
         for name, new in lines.items():
             attempt.seqs[name] = max([attempt.seqs.get(name, 0), *(whole(line["seq"]) for line in new)])
         attempt.step = max([attempt.step, *map(training_step, lines["metrics"])])
+        attempt.seqs["log"] = log_size
         attempt.offsets = offsets
         attempt.save(update_fields=["seqs", "step", "offsets"])
 

@@ -4,9 +4,11 @@ from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
 from vantage.runs.pages import changing, launching, listing, nodes, records, samples, watching
+from vantage.runs.stream import stream
 
 urlpatterns: list[URLPattern] = [
     path("", RedirectView.as_view(pattern_name="runs")),
+    path("stream", stream, name="stream"),
     path("runs/", listing.runs, name="runs"),
     path("runs/change/", listing.change_many, name="runs_change"),
     path("runs/restore/", listing.restore_many, name="runs_restore"),

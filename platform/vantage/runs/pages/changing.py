@@ -7,6 +7,7 @@ from django.views.decorators.http import require_POST
 
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
+from vantage.runs.stopping import stop_run
 from vantage.runs.tidying import clean_name, clean_tags
 from vantage.teams.access import may, reader
 from vantage.teams.audit import record
@@ -18,7 +19,11 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """Ask the run to stop: it writes a checkpoint and ends within seconds."""
     run = own_run(request, pk)
     may(request, run.team, Role.MEMBER)
-    messages.success(request, "Asked to stop.")
+    if stop_run(run, reader(request)):
+        record(run.team, reader(request), "stopped run", str(run))
+        messages.success(request, "Asked to stop: it writes a checkpoint and ends within seconds.")
+    else:
+        messages.info(request, "It had ended already.")
     return redirect("run", pk=run.pk)
 
 
