@@ -80,4 +80,4 @@ def service_environment(transactional_db: None, broker: str) -> dict[str, str]:
     its = connection.settings_dict
     place = f"{quote(its['HOST'], safe='')}:{its['PORT'] or 5432}"
     url = f"postgres://{quote(its['USER'])}:{quote(its['PASSWORD'])}@{place}/{its['NAME']}"
-    return os.environ | {"DATABASE_URL": url, "BROKER_URL": broker}
+    return os.environ | {"DATABASE_URL": url, "BROKER_URL": broker, "VANTAGE_SECRET_KEY": settings.SECRET_KEY}

@@ -108,9 +108,10 @@ def begin(run: Run, begun: datetime, done: int) -> None:
     )
 
 
-def seed(many: int = 0) -> None:
+def seed(many: int = 0, lengths: tuple[int, ...] = (132, 120)) -> None:
+    """Make people, nodes, datasets and runs; `lengths` are the steps of the longest runs: shorter is quicker."""
     team, users, other = people()
-    maya, tomas, otto = users["maya"], users["tomas"], users["otto"]
+    maya, otto = users["maya"], users["otto"]
     usage = {"cpu": 0.83, "memory": [9.1e9, 24e9], "disk": [31e9, 200e9]}
     ahead = timezone.now() + timedelta(hours=1)
     Node.objects.update_or_create(name="lab-1", defaults=NODE | {"usage": usage, "heartbeat": ahead})
@@ -119,9 +120,19 @@ def seed(many: int = 0) -> None:
     for name, num_rows in (("sums", 4096), ("sums-heldout", 512)):
         dataset, _ = Dataset.objects.get_or_create(team=team, name=name, defaults={"created_by": maya})
         DatasetVersion.objects.get_or_create(dataset=dataset, number=1, defaults={"digest": name, "num_rows": num_rows})
-    make(team, maya, "grpo-sums-lr2e-4", "running", steps=200, done=132, tags=["baseline"], notes="The new verifier.")
-    make(team, maya, "dapo-sums", "succeeded", preset="dapo", hours_ago=2, speed=1.3, tags=["sweep", "dapo"])
-    make(team, tomas, "dr-grpo-sums", "succeeded", preset="dr_grpo", hours_ago=5, speed=0.9, tags=["sweep"])
+    if lengths:
+        make_runs(team, users, *lengths)
+    make(other, otto, "a secret of elsewhere", "running", done=0)
+    make(other, otto, "another secret", "queued", done=0)
+    fill(team, maya, many)
+
+
+def make_runs(team: Team, users: dict[str, User], longest: int, done: int) -> None:
+    """A run in every state."""
+    maya, tomas = users["maya"], users["tomas"]
+    make(team, maya, "grpo-sums-lr2e-4", "running", steps=200, done=longest, tags=["baseline"], notes="A new verifier.")
+    make(team, maya, "dapo-sums", "succeeded", preset="dapo", done=done, hours_ago=2, speed=1.3, tags=["sweep", "dapo"])
+    make(team, tomas, "dr-grpo-sums", "succeeded", preset="dr_grpo", done=done, hours_ago=5, speed=0.9, tags=["sweep"])
     why = "The loss was NaN three steps in a row from step 94 on. Lower the learning rate or clip the gradient norm."
     make(
         team,
@@ -135,15 +146,12 @@ def seed(many: int = 0) -> None:
         minibatches=1,
         sentence=why,
     )
-    make(team, maya, "grpo-long-context", "stopped", hours_ago=26, done=41)
+    make(team, maya, "grpo-long-context", "stopped", hours_ago=26, done=done // 3)
     why = "Its node has been silent since step 60; it resumes from step 50 when a node is free."
-    make(team, tomas, "grpo-other-seed", "lost", hours_ago=1, done=60, sentence=why)
+    make(team, tomas, "grpo-other-seed", "lost", hours_ago=1, done=done // 2, sentence=why)
     make(team, tomas, "grpo-just-begun", "starting", done=0)
     for name in ODD_NAMES:
         make(team, maya, name, "queued", done=0)
-    make(other, otto, "a secret of elsewhere", "running", done=20)
-    make(other, otto, "another secret", "queued", done=0)
-    fill(team, maya, many)
 
 
 def fill(team: Team, user: User, many: int) -> None:

@@ -58,10 +58,16 @@ document.addEventListener("change", ({ target }) => {
 
 keepEnds(document, []);
 if (board) linkFiles(board.axis);
+let told = {};
+
+// News says how far the journal is stored; without any (a reconnection, a page that was hidden) everything is asked for.
 subscribe((news) => {
   if (news && news.run !== runId) return;
-  board?.news();
+  const now = news ? { status: news.status, ...news.cursor } : {};
+  const moved = (part) => !news || now.attempt !== told.attempt || now[part] !== told[part];
+  if (moved("metrics")) board?.news();
   if (document.hidden) return;
   refreshHead();
-  if (lists.length) refreshLists();
+  if (lists.length && (moved("events") || moved("status") || head.dataset.tab === "run_log")) refreshLists();
+  told = now;
 });

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from django.db.models import F
+from vantage_trainer.composition import Algorithm
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.spec import EvaluationSet, RunSpec
 
@@ -29,11 +31,12 @@ def choices_of(versions: list[DatasetVersion]) -> Choices:
     return {"data.train": offered, "evaluation.sets.*.dataset": offered}
 
 
-def first_draft(versions: list[DatasetVersion], preset: str = "") -> RunSpec:
+def first_draft(versions: list[DatasetVersion]) -> RunSpec:
     """A spec to begin with: GRPO on the newest dataset, evaluated on the newest that is held out."""
-    spec = with_preset(RunSpec(), preset if preset in PRESETS else DEFAULT_PRESET)
+    spec = RunSpec(algorithm=PRESETS[DEFAULT_PRESET].algorithm.model_copy(update={"preset": DEFAULT_PRESET}))
     held_out = [one for one in versions if any(word in one.dataset.name.lower() for word in HELD_OUT_WORDS)]
     to_train = [one for one in versions if one not in held_out] or versions
+    spec.reference.source = reference_for(spec.algorithm)
     if to_train:
         spec.data.train = str(to_train[0])
     if held_out:
@@ -41,8 +44,9 @@ def first_draft(versions: list[DatasetVersion], preset: str = "") -> RunSpec:
     return spec
 
 
-def with_preset(spec: RunSpec, name: str) -> RunSpec:
-    return spec.model_copy(update={"algorithm": PRESETS[name].algorithm.model_copy(update={"preset": name})})
+def reference_for(algorithm: Algorithm) -> Literal["start", "none"]:
+    """The reference policy that a composition needs: a KL measures against the start, the rest against nothing."""
+    return "start" if algorithm.regularizer.kl else "none"
 
 
 def is_changed(algorithm: dict) -> bool:

@@ -1,20 +1,23 @@
 """The form for a new run: made from RunSpec's schema, checked while one types, nothing typed is lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
+from vantage_trainer.composition import Algorithm
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.refusal import Refusal
 from vantage_trainer.refusals import pointless
 from vantage_trainer.spec import RunSpec
 
+from vantage.algorithms import store
+from vantage.algorithms.words import WORDS
 from vantage.datasets.models import DatasetVersion
 from vantage.forms_from_schema import Bound, FormField, bind, form
 from vantage.runs.configuration import Change, differences
 from vantage.runs.create import Refused, all_refusals, create_run
-from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, versions_of
+from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, reference_for, versions_of
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
 from vantage.runs.tidying import clean_name, clean_tags
@@ -55,7 +58,9 @@ class Draft:
 
     @property
     def root(self) -> FormField:
-        return self.bound.root if self.bound else form(RunSpec, self.base, choices=self.choices, hidden=HIDDEN)
+        if self.bound:
+            return self.bound.root
+        return form(RunSpec, self.base, choices=self.choices, words=WORDS, hidden=HIDDEN)
 
     @property
     def spec(self) -> RunSpec | None:
@@ -73,11 +78,12 @@ def draft_of(request: HttpRequest) -> Draft:
     versions = versions_of(team)
     origin = request.POST.get("from", "") or request.GET.get("from", "")
     parent = own_run(request, int(origin)) if origin.isdigit() and len(origin) < 18 else None
-    preset = request.GET.get("preset", "")
-    base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions, preset)
+    base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions)
+    if reference := request.GET.get("algorithm", ""):
+        base = base.model_copy(update={"algorithm": composition(team, reference) or base.algorithm})
     bound = None
     if request.method == "POST":
-        bound = bind(RunSpec, typed(request), base=base, choices=choices_of(versions), hidden=HIDDEN)
+        bound = bind(RunSpec, typed(request), base=base, choices=choices_of(versions), words=WORDS, hidden=HIDDEN)
     return Draft(team, versions, parent, base, bound)
 
 
@@ -94,7 +100,7 @@ def run_new(request: HttpRequest) -> HttpResponse:
     if draft.bound is None:
         return show(request, draft)
     if "use_preset" in request.POST:
-        return show(request, with_chosen_preset(draft, request.POST["preset"]))
+        return show(request, with_algorithm(draft, request.POST.get("reference", "")))
     if draft.bound.value is None:
         return show(request, draft, status=200 if draft.bound.reshaped else 400)
     return launch(request, draft, draft.bound, draft.bound.value)
@@ -139,14 +145,27 @@ def by_path(refusals: list[Refusal]) -> dict[str, list[str]]:
     return found
 
 
-def with_chosen_preset(draft: Draft, name: str) -> Draft:
-    """Fill the algorithm's parts from a preset and keep the rest as it was typed."""
-    if draft.bound is None or name not in PRESETS:
+def with_algorithm(draft: Draft, reference: str) -> Draft:
+    """Fill the algorithm's parts from a preset or the team's own; of the rest only the reference it needs changes."""
+    chosen = composition(draft.team, reference)
+    if draft.bound is None or chosen is None:
         return draft
-    chosen = PRESETS[name].algorithm.model_dump(mode="json") | {"preset": name}
-    raw = {**draft.bound.raw, "algorithm": chosen}
-    kept = bind(RunSpec, {}, base=raw, choices=draft.choices, hidden=HIDDEN)
-    return Draft(draft.team, draft.versions, draft.parent, draft.base, kept)
+    reference_policy = draft.bound.raw.get("reference")
+    assert isinstance(reference_policy, dict)
+    raw = {**draft.bound.raw, "algorithm": chosen.model_dump(mode="json")}
+    if reference_policy["source"] != "path":
+        raw["reference"] = {**reference_policy, "source": reference_for(chosen)}
+    kept = bind(RunSpec, {}, base=raw, choices=draft.choices, words=WORDS, hidden=HIDDEN)
+    return replace(draft, bound=kept)
+
+
+def composition(team: Team, reference: str) -> Algorithm | None:
+    """What a reference means in the team; a preset's composition carries its name."""
+    try:
+        found = store.find(team, reference)
+    except ValueError:  # it was deleted while the form stood open: the form stays as it is
+        return None
+    return found.model_copy(update={"preset": reference}) if reference in PRESETS else found
 
 
 def summary(draft: Draft, spec: RunSpec | None, *, num_wrong: int = 0) -> dict[str, object]:
@@ -169,7 +188,8 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "sections": [(slug, title, says, root.get(slug)) for slug, title, says in SECTIONS],
         "root": root,
         "seed": root.get("seed"),
-        "presets": PRESETS.values(),
+        "algorithms": store.choices(draft.team),
+        "reference": posted.get("reference") or preset_in(draft),
         "preset": PRESETS.get(preset_in(draft)),
         "versions": draft.versions,
         "run_name": name,

@@ -1,0 +1,138 @@
+"""The form for a new run: sensible at first, never loses what was typed, says beside each field what to change."""
+
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from vantage.datasets.models import Dataset, DatasetVersion
+from vantage.runs.models import Run
+from vantage.teams.models import Team, User
+from vantage_trainer.spec import RunSpec
+
+ClientOf = Callable[[User], Client]
+
+
+@pytest.fixture
+def data(people: object) -> Team:
+    for name, num_rows in (("sums", 64), ("sums-heldout", 32)):
+        dataset = Dataset.objects.create(team=people.team, name=name)
+        DatasetVersion.objects.create(dataset=dataset, number=1, digest=name, num_rows=num_rows)
+    return people.team
+
+
+def filled(page: object) -> dict[str, str]:
+    """What a browser would post of the form as it was shown."""
+    sent = {"seed": page.context["seed"].value, "reference": page.context["reference"]}
+    for field in page.context["root"].walk():
+        if field.widget == "checkbox":
+            sent[field.name] = "on" if field.on else "off"
+        elif field.widget == "variants":
+            sent[f"{field.name}.kind"] = field.value
+        elif field.widget == "optional":
+            sent[field.name] = "on" if field.on else "off"
+        elif field.widget == "list":
+            sent[field.name] = "list"
+        elif field.widget not in ("group", "row", "variant"):
+            sent[field.name] = field.value
+    return sent
+
+
+def test_the_form_begins_with_a_run_that_can_be_launched(data: Team, people: object, client_of: ClientOf) -> None:
+    member = client_of(people.member)
+    page = member.get(reverse("run_new"))
+    answer = member.post(reverse("run_new"), filled(page) | {"run_name": "first"})
+    run = Run.objects.get()
+    assert answer["Location"] == reverse("run", args=[run.pk])
+    assert (run.name, run.created_by, run.team) == ("first", people.member, data)
+    spec = RunSpec.model_validate(run.spec)
+    assert (spec.data.train, spec.evaluation.sets[0].dataset) == ("sums@1", "sums-heldout@1")
+    assert spec.algorithm.preset == "grpo"
+
+
+def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_to_change(
+    data: Team, people: object, client_of: ClientOf
+) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {
+        "run_name": "mine",
+        "optimization.learning_rate": "0",
+        "budget.steps": "many",
+        "rollout.temperature": "0.7",
+    }
+    answer = member.post(reverse("run_new"), sent)
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert not Run.objects.exists()
+    assert 'value="mine"' in page and 'value="many"' in page and 'value="0.7"' in page
+    root = answer.context["root"]
+    assert root.get("optimization.learning_rate").errors and root.get("budget.steps").errors
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("optimization.learning_rate", "NaN"),
+        ("rollout.group_size", "1"),
+        ("data.train", ""),
+        ("data.train", "nothing@7"),
+        ("rollout.prompts_per_step", "0"),
+    ],
+)
+def test_what_cannot_work_is_refused_while_one_types(
+    path: str, value: str, data: Team, people: object, client_of: ClientOf
+) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {path: value}
+    answer = member.post(reverse("run_check"), sent).json()
+    assert f"f-{path.replace('.', '-')}" in answer["errors"]
+    assert all(sentence.endswith(".") for sentences in answer["errors"].values() for sentence in sentences)
+
+
+def test_a_good_form_is_told_its_size_and_nothing_else(data: Team, people: object, client_of: ClientOf) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {"rollout.prompts_per_step": "4", "rollout.response_limit": "100"}
+    answer = member.post(reverse("run_check"), sent).json()
+    assert answer["errors"] == {}
+    assert "3,200" in answer["summary"]
+
+
+def test_choosing_an_algorithm_fills_its_parts_and_keeps_the_rest(
+    data: Team, people: object, client_of: ClientOf
+) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {"budget.steps": "77", "reference": "dapo", "use_preset": "1"}
+    root = member.post(reverse("run_new"), sent).context["root"]
+    assert root.get("algorithm.trust_region.high").value == "0.28"
+    assert root.get("algorithm.preset").value == "dapo"
+    assert root.get("budget.steps").value == "77"
+
+
+def test_a_clone_begins_as_its_original_and_shows_what_was_changed(
+    data: Team, people: object, make_run: Callable[..., Run], client_of: ClientOf
+) -> None:
+    spec = RunSpec()
+    spec.data.train, spec.rollout.temperature = "sums@1", 0.8
+    original = make_run(name="old", spec=spec.model_dump(mode="json"))
+    member = client_of(people.member)
+    page = member.get(reverse("run_new"), {"from": original.pk})
+    assert page.context["root"].get("rollout.temperature").value == "0.8"
+    assert page.context["run_name"] == "old 2"
+    assert page.context["changes"] == []
+    sent = filled(page) | {"from": original.pk, "rollout.temperature": "0.9"}
+    summary = member.post(reverse("run_check"), sent).json()["summary"]
+    assert "<del>0.8</del> <ins>0.9</ins>" in summary
+
+
+def test_no_foreign_run_is_cloned_and_no_viewer_launches(
+    data: Team, people: object, make_run: Callable[..., Run], client_of: ClientOf
+) -> None:
+    foreign = make_run(team=people.other_team)
+    assert client_of(people.member).get(reverse("run_new"), {"from": foreign.pk}).status_code == 404
+    for address in ("run_new", "run_check"):
+        assert client_of(people.viewer).post(reverse(address), {"run_name": "x"}).status_code == 403
+
+
+def test_without_a_dataset_the_form_says_what_to_do_first(people: object, client_of: ClientOf) -> None:
+    page = client_of(people.member).get(reverse("run_new")).content.decode()
+    assert "The team has no dataset yet." in page and reverse("datasets") in page
