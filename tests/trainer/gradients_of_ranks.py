@@ -13,6 +13,7 @@ from vantage_trainer.sequences import Sequence
 from vantage_trainer.spec import Model, Optimization, RunSpec
 
 LR = 1e-2
+CLIP = 0.5
 ALGORITHM = Algorithm(
     baseline=GroupMean(), ratio=Ratio(level="token"), trust_region=Clip(low=0.2, high=0.2), aggregation=TokenMean()
 )
@@ -30,9 +31,7 @@ def sequences(num: int) -> list[Sequence]:
     ]
 
 
-def plain_step(
-    policy: Policy, folder: Path, batch: list[Sequence], clip: float
-) -> tuple[dict[str, torch.Tensor], float]:
+def plain_step(folder: Path, batch: list[Sequence]) -> tuple[dict[str, torch.Tensor], float]:
     """One AdamW step of the same loss by torch alone, one response at a time."""
     from transformers import AutoModelForCausalLM
 
@@ -43,39 +42,47 @@ def plain_step(
         places = slice(len(s.prompt_ids) - 1, -1)
         logp = torch.log_softmax(logits[places], -1).gather(1, torch.tensor(s.response_ids)[:, None])
         (-(logp - logp.detach()).exp() * s.advantage * s.coef).sum().backward()
-    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), clip or 1e30))
+    norm = float(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP))
     optimizer.step()
     return dict(model.named_parameters()), norm
 
 
-def main() -> None:
-    folder, stage = Path(sys.argv[1]), int(sys.argv[2])
-    launching.prepare_environment()
-    torch.set_num_threads(1)
-    report = {}
-    clip = 0.5
-    settings = Optimization(zero_stage=stage, clip_norm=clip, tokens_per_microbatch=40, learning_rate=LR)
+def errors(folder: Path, stage: int) -> dict[int, dict[str, float]]:
+    """Compare one step on 1 to 8 uneven responses, which make 1 to 8 micro-batches."""
+    settings = Optimization(zero_stage=stage, clip_norm=CLIP, tokens_per_microbatch=40, learning_rate=LR)
     policy = Policy(folder, RunSpec(model=Model(), optimization=settings))
     if policy.ranks.rank:
-        return policy.follow()
+        policy.follow()
+        return {}
     start = policy.state()
+    report = {}
     for num in (1, 2, 5, 8):
         policy.load_state(start)
-        batch = sequences(num)
-        update = policy.update(batch, LR, ALGORITHM, [0])
-        expected, norm = plain_step(policy, folder, batch, clip)
-        moments = policy.state().moments["exp_avg"]
-        first = {name: parameter.grad * 0.1 for name, parameter in expected.items() if parameter.grad is not None}
-        scale = max(float(value.abs().max()) for value in first.values())
-        report[num] = {
-            "gradient": max(float((moments[name] - value).abs().max()) for name, value in first.items()) / scale,
-            "norm": abs(update.grad_norm - norm) / norm,
-            "weights": max(float((dict(policy.weights())[n] - v).abs().max()) for n, v in expected.items()),
-        }
+        report[num] = one_step(policy, folder, sequences(num))
     policy.close()
-    print("REPORT " + json.dumps(report))
-    sys.stdout.flush()
-    os._exit(0)
+    return report
+
+
+def one_step(policy: Policy, folder: Path, batch: list[Sequence]) -> dict[str, float]:
+    update = policy.update(batch, LR, ALGORITHM, [0])
+    expected, norm = plain_step(folder, batch)
+    first = {name: parameter.grad * 0.1 for name, parameter in expected.items() if parameter.grad is not None}
+    moments, weights = policy.state().moments["exp_avg"], dict(policy.weights())
+    largest = max(float(value.abs().max()) for value in first.values())
+    return {
+        "gradient": max(float((moments[name] - value).abs().max()) for name, value in first.items()) / largest,
+        "norm": abs(update.grad_norm - norm) / norm,
+        "steps": policy.state().steps,
+        "moved": max(float((weights[name] - value.detach()).abs().max()) for name, value in expected.items()),
+    }
+
+
+def main() -> None:
+    launching.prepare_environment()
+    torch.set_num_threads(1)
+    report = {stage: errors(Path(sys.argv[1]), stage) for stage in (0, 1, 2, 3)}
+    if os.environ["RANK"] == "0":
+        print("REPORT " + json.dumps(report), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from vantage.datasets.store import create_version
 from vantage.teams.models import User
 
 Clients = Callable[[User], Client]
-SMALL = {"num": 100, "seed": 1, "terms": 3, "digits": 1, "slips": 0.0, "heldout": False}
+SMALL = {"num": 100, "seed": 1, "terms": 3, "digits": 1, "estimates": 0.0, "heldout": False}
 
 
 def rows(*prompts: str) -> list[NewRow]:

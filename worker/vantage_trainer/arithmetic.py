@@ -20,44 +20,39 @@ class Row(TypedDict):
 
 
 def generate(
-    num: int, seed: int, *, terms: int = 4, digits: int = 1, slips: float = 0.0, heldout: bool = False
+    num: int, seed: int, *, terms: int = 4, digits: int = 1, estimates: float = 0.0, heldout: bool = False
 ) -> list[Row]:
     """Make `num` different problems, the same for the same seed; no held-out problem is ever a training problem.
 
-    `slips` is the share of solutions in which one addition went wrong, as in people's own work; answers are right.
+    `estimates` is the share of solutions that are a quick guess, as people make in a hurry, instead of written steps.
     """
-    _check(num, terms, digits, slips, heldout)
+    _check(num, terms, digits, estimates, heldout)
     found: dict[tuple[int, ...], None] = {}
     for numbers in _draws(seed, terms, digits):
         if is_heldout(numbers) == heldout:
             found[numbers] = None
         if len(found) >= num:
             break
-    chance = random.Random(f"slips {seed} {terms} {digits}")
-    return [problem(numbers, digits, slip=_slip(chance, slips, terms)) for numbers in found]
+    chance = random.Random(f"estimates {seed} {terms} {digits}")
+    return [problem(numbers, digits, estimated=chance.random() < estimates) for numbers in found]
 
 
-def problem(numbers: tuple[int, ...], digits: int, *, slip: tuple[int, int] = (0, 0)) -> Row:
-    """Write one sum: the solution of `3+8+5+9=` is its partial sums `11 16 25`.
-
-    A slip (2, 1) makes the second of them one too large, and the work goes on from there: `11 17 26`.
-    """
+def problem(numbers: tuple[int, ...], digits: int, *, estimated: bool = False) -> Row:
+    """Write one sum: the solution of `3+8+5+9=` is its partial sums `11 16 25`, an estimate is `~30`."""
     text = "+".join(map(str, numbers))
-    place, error = slip
     sums = list(itertools.accumulate(numbers))[1:]
-    written = [total + (error if nth >= place else 0) for nth, total in enumerate(sums, start=1)]
     return {
         "id": text,
         "prompt": f"{text}=",
-        "solution": " ".join(map(str, written)),
+        "solution": f"~{_rounded(sums[-1])}" if estimated else " ".join(map(str, sums)),
         "answer": str(sums[-1]),
-        "meta": {"terms": len(numbers), "digits": digits, "slip": int(error != 0)},
+        "meta": {"terms": len(numbers), "digits": digits, "estimated": int(estimated)},
     }
 
 
-def _slip(chance: random.Random, share: float, terms: int) -> tuple[int, int]:
-    place, error = chance.randint(1, terms - 1), chance.choice((-1, 1))
-    return (place, error) if chance.random() < share else (1, 0)
+def _rounded(total: int) -> int:
+    """Round to tens, halves up."""
+    return (total + 5) // 10 * 10
 
 
 def is_heldout(numbers: tuple[int, ...]) -> bool:
@@ -76,11 +71,11 @@ def _range(digits: int) -> tuple[int, int]:
     return (1, 9) if digits == 1 else (10 ** (digits - 1), 10**digits - 1)
 
 
-def _check(num: int, terms: int, digits: int, slips: float, heldout: bool) -> None:
+def _check(num: int, terms: int, digits: int, estimates: float, heldout: bool) -> None:
     if num < 1 or not 2 <= terms <= 16 or not 1 <= digits <= 9:
         raise ValueError("Ask for at least one problem of 2 to 16 terms with 1 to 9 digits each.")
-    if not 0 <= slips <= 1:
-        raise ValueError("The share of solutions with a slip lies between 0 and 1.")
+    if not 0 <= estimates <= 1:
+        raise ValueError("The share of estimates lies between 0 and 1.")
     low, high = _range(digits)
     share = (1 if heldout else HELD_OUT_ONE_IN - 1) / HELD_OUT_ONE_IN
     most = int((high - low + 1) ** terms * share * 0.8)

@@ -74,7 +74,7 @@ def take_step(run: Run) -> dict[str, float]:
     step = Step(run.progress.step + 1, run.progress.cursor)
     with run.stop.abandonable():
         sample(run, step)
-        old, ref = score(run, step)
+    old, ref = score(run, step)
     given = assign_credit(run, step, old, ref)
     update(run, step, given, old, ref)
     _commit(run, step, given)
@@ -105,17 +105,17 @@ def score(run: Run, step: Step) -> tuple[list[Tensor] | None, list[Tensor] | Non
     """Compute log-probabilities that the update cannot make itself: old ones when it steps twice, the reference's."""
     began = time.perf_counter()
     spec, sequences = run.spec, [_sequence(index, response) for index, response in enumerate(step.responses)]
-    several = spec.optimization.minibatches * spec.optimization.epochs > 1
+    steps_twice = spec.optimization.minibatches * spec.optimization.epochs > 1
     kl = spec.algorithm.regularizer.kl
     in_reward = kl is not None and kl.where == "reward"
-    agreed = run.version > 1
-    old = run.policy.logprobs(sequences) if several or in_reward or not agreed else None
+    needs_old, agreed = steps_twice or in_reward, run.version > 1
+    old = run.policy.logprobs(sequences) if needs_old or not agreed else None
     if not agreed and old is not None:
         _check_agreement(run, step, old)
     needs_reference = kl is not None and spec.reference.source != "none"
     ref = run.policy.logprobs(sequences, reference=True) if needs_reference else None
     step.seconds["train"] = time.perf_counter() - began
-    return old, ref
+    return (old if needs_old else None), ref
 
 
 def assign_credit(run: Run, step: Step, old: list[Tensor] | None, ref: list[Tensor] | None) -> Credit:

@@ -7,6 +7,7 @@ from typing import Any
 from vantage_trainer import checkpoint
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.data import Problem, Tokenizer, load
+from vantage_trainer.failure import Failure
 from vantage_trainer.generation import Generator
 from vantage_trainer.journal import Journal
 from vantage_trainer.model_source import resolve
@@ -30,6 +31,8 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
         part.name: _problems(folder / "data" / f"{part.name}.jsonl", part.name, spec, tokenizer, journal)
         for part in spec.evaluation.sets
     }
+    if spec.warm_start is not None and not any(problem.solution for problem in problems):
+        raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
     snapshot = _last_snapshot(folder, journal)
     generator = Generator(model, spec=spec, log=place / "generator.log")
     generator.start()

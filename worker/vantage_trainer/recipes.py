@@ -31,11 +31,11 @@ class Sums:
     terms: int
     digits: int
     heldout: bool
-    slips: float = 0.0
+    estimates: float = 0.0
 
     def rows(self) -> list[Row]:
         return generate(
-            self.num, self.seed, terms=self.terms, digits=self.digits, slips=self.slips, heldout=self.heldout
+            self.num, self.seed, terms=self.terms, digits=self.digits, estimates=self.estimates, heldout=self.heldout
         )
 
     def parameters(self) -> dict[str, int | float | bool]:
@@ -43,7 +43,7 @@ class Sums:
         return {name: value for name, value in asdict(self).items() if name != "name"}
 
 
-DEMO_TRAIN = Sums("sums", num=4096, seed=1, terms=4, digits=1, heldout=False, slips=0.45)
+DEMO_TRAIN = Sums("sums", num=4096, seed=1, terms=4, digits=1, heldout=False, estimates=0.5)
 DEMO_HELDOUT = Sums("sums-heldout", num=512, seed=2, terms=4, digits=1, heldout=True)
 
 
@@ -53,7 +53,7 @@ def demo_spec(seed: int = 0) -> RunSpec:
         model=Model(source="tiny", name="tiny"),
         data=Data(train=f"{DEMO_TRAIN.name}@1", prompt_limit=32),
         reward=Reward(parts=[RewardPart(kind="numeric")]),
-        warm_start=WarmStart(steps=600, batch=64, learning_rate=2e-3),
+        warm_start=WarmStart(steps=700, batch=64, learning_rate=2e-3),
         algorithm=PRESETS["grpo"].algorithm,
         rollout=Rollout(prompts_per_step=32, group_size=8, response_limit=24),
         optimization=Optimization(learning_rate=1e-4, betas=(0.9, 0.95), minibatches=2),

@@ -69,7 +69,7 @@ def _conduct(folder: Path, attempt: int, lock: IO[str]) -> int:
     step = run.progress.step if run is not None and run.progress.stage == "rl" else 0
     _write_end(place, {"outcome": outcome, "code": code, "sentence": sentence, "step": step, "time": time.time()})
     print(sentence, file=console, flush=True)
-    _let_go(run, journal, stop)
+    _let_go(run, journal, stop, in_step=outcome != "failed")
     return 1 if outcome == "failed" else 0
 
 
@@ -155,10 +155,12 @@ def _write_end(place: Path, content: dict[str, object]) -> None:
     os.replace(draft, place / "exit.json")
 
 
-def _let_go(run: "Run | None", journal: Journal | None, stop: Stop) -> None:
+def _let_go(run: "Run | None", journal: Journal | None, stop: Stop, *, in_step: bool) -> None:
+    """End what the run started; ranks that may be amid something together are ended by their launcher."""
     stop.close()
     if run is not None:
         run.generator.close()
+    if run is not None and in_step:
         run.policy.close()
     if journal is not None:
         journal.close()

@@ -4,7 +4,6 @@ import random
 import time
 
 from vantage_trainer.data import Problem, Tokenizer
-from vantage_trainer.failure import Failure
 from vantage_trainer.run import Run
 from vantage_trainer.schedule import warm_start_rate
 from vantage_trainer.sequences import Sequence
@@ -26,8 +25,6 @@ def warm_start(run: Run) -> None:
 def solutions(problems: list[Problem], tokenizer: Tokenizer) -> list[Sequence]:
     """Turn rows with a solution into sequences that end as a sampled answer does."""
     written = [problem for problem in problems if problem.solution]
-    if not written:
-        raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
     return [_sequence(index, problem, tokenizer) for index, problem in enumerate(written)]
 
 

@@ -22,8 +22,8 @@ class Arithmetic(BaseModel):
     seed: Annotated[int, Field(ge=0)] = setting(0, "Seed", "The same seed makes the same problems")
     terms: Annotated[int, Field(ge=2, le=16)] = setting(4, "Numbers in a sum")
     digits: Annotated[int, Field(ge=1, le=9)] = setting(1, "Digits of a number")
-    slips: Annotated[float, Field(ge=0, le=1)] = setting(
-        0.0, "Slips", "Share of solutions with one wrong addition, as in people's own work; answers stay right"
+    estimates: Annotated[float, Field(ge=0, le=1)] = setting(
+        0.0, "Estimates", "Share of solutions that are a quick guess instead of written steps; answers stay exact"
     )
     heldout: bool = setting(False, "Held out", "Problems that no training set of this generator ever holds")
 
@@ -36,8 +36,8 @@ class Generator:
     rows: Callable[..., Iterator[NewRow]]
 
 
-def arithmetic_rows(num: int, seed: int, terms: int, digits: int, slips: float, heldout: bool) -> Iterator[NewRow]:
-    for row in generate(num, seed, terms=terms, digits=digits, slips=slips, heldout=heldout):
+def arithmetic_rows(num: int, seed: int, terms: int, digits: int, estimates: float, heldout: bool) -> Iterator[NewRow]:
+    for row in generate(num, seed, terms=terms, digits=digits, estimates=estimates, heldout=heldout):
         yield NewRow(row["prompt"], row["answer"], row["solution"], dict(row["meta"]), "number")
 
 

@@ -1,0 +1,187 @@
+"""The tiny run on real engines: vLLM in its own process, DeepSpeed in the trainer's."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vantage_trainer import demo, metrics
+from vantage_trainer.arithmetic import generate
+from vantage_trainer.recipes import demo_spec
+from vantage_trainer.spec import RunSpec
+
+STEPS = 4
+TIMES = ("time/", "node/", "tokens/per_second", "compute/device_hours")
+
+
+def small_spec() -> RunSpec:
+    spec = demo_spec(seed=3)
+    assert spec.warm_start is not None
+    spec.warm_start.steps = 8
+    spec.rollout.prompts_per_step, spec.rollout.group_size = 4, 4
+    spec.evaluation.every_steps, spec.evaluation.sets[0].limit = 2, 16
+    spec.checkpoint.every_steps, spec.checkpoint.keep_last = 2, 10
+    spec.budget.steps = STEPS
+    return spec
+
+
+def write(folder: Path, spec: RunSpec) -> Path:
+    """Make a run folder; an epoch ends amid the run."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "spec.json").write_text(spec.model_dump_json())
+    demo.write_rows(folder / "data" / "train.jsonl", generate(10, 1))
+    demo.write_rows(folder / "data" / "heldout.jsonl", generate(16, 2, heldout=True))
+    return folder
+
+
+def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "vantage_trainer.train", str(folder), "--attempt", str(attempt)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+
+
+def finish(folder: Path, attempt: int = 1, process: subprocess.Popen[str] | None = None) -> dict[str, Any]:
+    process = process or start(folder, attempt)
+    try:
+        output, _ = process.communicate(timeout=300)
+    finally:
+        process.kill()
+    place = folder / "attempts" / str(attempt)
+    end = json.loads((place / "exit.json").read_text())
+    log = (place / "trainer.log").read_text()[-3000:]
+    assert process.returncode == (1 if end["outcome"] == "failed" else 0), log
+    assert "Traceback" not in output
+    return end | {"log": log}
+
+
+def journal(folder: Path, name: str, attempt: int = 1) -> list[dict[str, Any]]:
+    path = folder / "attempts" / str(attempt) / "journal" / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def steady(folder: Path, attempt: int = 1) -> dict[int, dict[str, Any]]:
+    """Return each step's metrics but those that a clock decides."""
+    rows = [row for row in journal(folder, "metrics", attempt) if "warm_start/loss" not in row["values"]]
+    return {row["step"]: {k: v for k, v in row["values"].items() if not k.startswith(TIMES)} for row in rows}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody interrupted."""
+    folder = write(tmp_path_factory.mktemp("whole") / "run", small_spec())
+    end = finish(folder)
+    assert end["outcome"] == "succeeded", end
+    return folder
+
+
+@pytest.mark.engine
+def test_weights_are_proven_after_every_update_and_both_sides_agree(whole: Path) -> None:
+    events = journal(whole, "events")
+    syncs = [event["data"] for event in events if event["kind"] == "sync"]
+    assert [sync["version"] for sync in syncs] == list(range(1, STEPS + 2))
+    assert all(sync["max_error"] == 0.0 and sync["rows"] > 1000 for sync in syncs)
+    [agreement] = [event["data"] for event in events if event["kind"] == "agreement"]
+    assert agreement["mean"] < 1e-5 and agreement["tokens"] > 50
+    versions = {sample["step"]: sample["version"] for sample in journal(whole, "samples")}
+    assert versions == {step: step for step in range(1, STEPS + 1)}
+
+
+@pytest.mark.engine
+def test_every_metric_is_in_the_dictionary_and_the_shares_add_up(whole: Path) -> None:
+    rows = [row["values"] for row in journal(whole, "metrics")]
+    assert all(metrics.find(key) for row in rows for key in row)
+    steps = [row for row in rows if "reward/mean" in row]
+    assert len(steps) == STEPS
+    for row in steps:
+        assert sum(value for key, value in row.items() if key.startswith("signal/")) == pytest.approx(1.0)
+        assert row["mismatch/logp_gap"] < 1e-5
+    assert [row["tokens/generated"] for row in steps] == sorted(row["tokens/generated"] for row in steps)
+
+
+@pytest.mark.engine
+def test_stages_evaluations_samples_and_checkpoints_are_told(whole: Path) -> None:
+    events = journal(whole, "events")
+    assert [event["data"]["name"] for event in events if event["kind"] == "stage"] == ["warm_start", "rl"]
+    evaluations = [event for event in events if event["kind"] == "evaluation"]
+    assert [event["step"] for event in evaluations] == [0, 2, 4]
+    assert all(event["data"]["n"] == [1] * 16 for event in evaluations)
+    checkpoints = {event["data"]["folder"] for event in events if event["kind"] == "checkpoint"}
+    assert checkpoints == {f"checkpoints/step-00000{step}" for step in (0, 2, 4)}
+    assert all((whole / folder / "manifest.json").exists() for folder in checkpoints)
+    assert len(journal(whole, "samples")) == STEPS * 16
+    assert len([row for row in journal(whole, "metrics") if "warm_start/loss" in row["values"]]) == 8
+
+
+@pytest.mark.engine
+def test_a_stopped_and_resumed_run_repeats_the_uninterrupted_one(whole: Path, tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", small_spec())
+    process = start(folder)
+    while not any(step >= 1 for step in steady(folder)):
+        assert process.poll() is None, "the run ended before it could be stopped"
+        time.sleep(0.02)
+    (folder / "attempts" / "1" / "stop").write_text("stop")
+    asked = time.monotonic()
+    end = finish(folder, process=process)
+    assert time.monotonic() - asked < 30
+    assert end["outcome"] == "stopped" and end["code"] == "stopped" and end["step"] < STEPS, end
+    assert (folder / "checkpoints" / f"step-{end['step']:06d}").is_dir()
+    assert finish(folder, attempt=2)["outcome"] == "succeeded"
+    assert steady(folder) | steady(folder, attempt=2) == steady(whole)
+    assert not set(steady(folder)) & set(steady(folder, attempt=2))
+
+
+@pytest.mark.engine
+def test_two_ranks_with_zero_2_resume_what_one_rank_began(whole: Path, tmp_path: Path) -> None:
+    spec = small_spec()
+    spec.resources.training_devices, spec.optimization.zero_stage = 2, 2
+    folder = write(tmp_path / "run", spec)
+    shutil.copytree(whole / "checkpoints" / "step-000002", folder / "checkpoints" / "step-000002")
+    end = finish(folder, attempt=2)
+    assert end["outcome"] == "succeeded", end
+    ours, theirs = steady(folder, attempt=2), steady(whole)
+    assert set(ours) == {3, 4}
+    assert ours[3]["reward/mean"] == theirs[3]["reward/mean"]
+    assert ours[3]["policy/loss"] == pytest.approx(theirs[3]["policy/loss"], abs=1e-5)
+    assert ours[3]["policy/grad_norm"] == pytest.approx(theirs[3]["policy/grad_norm"], rel=1e-4)
+
+
+BAD = {
+    "an empty dataset": ("train.jsonl", "", "has no rows"),
+    "a broken line": ("train.jsonl", '{"prompt": \n', "Line 1 of the dataset train is not JSON"),
+    "no answer": ("heldout.jsonl", '{"id": "r7", "prompt": "1+1="}\n', "Row r7 of the dataset heldout has no answer"),
+    "a long prompt": ("train.jsonl", json.dumps({"id": "r9", "prompt": "1" * 99, "answer": "1"}) + "\n", "(r9)"),
+    "no solutions": ("train.jsonl", json.dumps({"prompt": "1+1=", "answer": "2"}) + "\n", "rows with a solution"),
+    "a learning rate of NaN": ("../spec.json", '{"optimization": {"learning_rate": "NaN"}}', "."),
+    "a group of one": ("../spec.json", None, "group"),
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_ends_in_a_sentence(tmp_path: Path, case: str) -> None:
+    name, content, sentence = BAD[case]
+    spec = small_spec()
+    spec.rollout.group_size = 1 if content is None else 4
+    folder = write(tmp_path / "run", spec)
+    if content is not None:
+        (folder / "data" / name).write_text(content)
+    end = finish(folder)
+    assert end["outcome"] == "failed" and sentence in end["sentence"], end
+    assert end["code"] not in ("internal", "") and "Traceback" not in end["sentence"]
+
+
+def test_a_second_trainer_of_the_same_run_ends_at_once(tmp_path: Path) -> None:
+    import fcntl
+
+    folder = write(tmp_path / "run", small_spec())
+    with (folder / "trainer.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = start(folder)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 3 and "Another trainer" in output
+    assert not (folder / "attempts").exists()
