@@ -56,11 +56,11 @@ def demo_spec(seed: int = 0) -> RunSpec:
         warm_start=WarmStart(steps=700, batch=64, learning_rate=2e-3),
         algorithm=PRESETS["grpo"].algorithm,
         rollout=Rollout(prompts_per_step=32, group_size=8, response_limit=24),
-        optimization=Optimization(learning_rate=1e-4, betas=(0.9, 0.95), minibatches=2),
+        optimization=Optimization(learning_rate=5e-5, betas=(0.9, 0.95), minibatches=2),
         reference=Reference(source="start"),
-        evaluation=Evaluation(sets=[_heldout()], every_steps=10),
-        checkpoint=Checkpoint(every_steps=20),
-        budget=Budget(steps=60),
+        evaluation=Evaluation(sets=[_heldout()], every_steps=4),
+        checkpoint=Checkpoint(every_steps=10),
+        budget=Budget(steps=40),
         seed=seed,
     )
 
