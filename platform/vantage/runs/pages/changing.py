@@ -8,7 +8,6 @@ from django.views.decorators.http import require_POST
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
 from vantage.runs.stopping import stop_run
-from vantage.runs.stopping import stop_run
 from vantage.runs.tidying import clean_name, clean_tags
 from vantage.teams.access import may, reader
 from vantage.teams.audit import record
