@@ -11,25 +11,24 @@ BACKLOG = 2048
 
 def listen(host: str, port: int) -> socket.socket:
     """Bind and listen; ValueError with what to change when that can't be."""
+    if not 0 <= port <= 65535:  # getaddrinfo would take it modulo 65536
+        raise ValueError(f"There is no port {port}: choose one from 1024 to 65535, for example --port 8000.")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise ValueError(_refusal(host, port, error)) from error
     return listener
 
 
-def _refusal(host: str, port: int, error: OSError | OverflowError) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.EADDRINUSE:
+def _refusal(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
         return f"Port {port} on {host} is taken by another program: choose another one, for example --port {port + 1}."
-    if number == errno.EACCES:
+    if error.errno == errno.EACCES:
         return f"Port {port} is reserved for the administrator: choose one above 1023, for example --port 8000."
-    if isinstance(error, OverflowError):
-        return f"There is no port {port}: choose one between 1024 and 65535, for example --port 8000."
     return f"{host} is no address of this machine: leave --host out, or give one of its own."
 
 

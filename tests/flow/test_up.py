@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from vantage.environment import MARK
+from vantage.listen import listen
 from vantage.machine import require_vector_unit
 from vantage.processes import Process, carrying, inhabitants
 
@@ -200,6 +201,29 @@ def test_ctrl_c_while_starting_leaves_no_process(home: Path, begin: Begin) -> No
     assert terminal.end() == 0
     assert "Traceback" not in terminal.text
     assert left(home) == []
+
+
+def test_a_second_ctrl_c_does_not_wait_for_what_hangs(home: Path, begin: Begin) -> None:
+    terminal = begin()
+    terminal.addresses()
+    child(home, 0).send(signal.SIGSTOP)
+    terminal.popen.send_signal(signal.SIGINT)
+    terminal.read_until(lambda text: "Ctrl-C ends at once" in text)
+    assert terminal.end() == 0
+    assert "Stopping at once." in terminal.text and "Traceback" not in terminal.text
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "sentence"),
+    [
+        ("127.0.0.1", 99999, "There is no port 99999: choose one from 1024 to 65535, for example --port 8000."),
+        ("192.0.2.1", 8000, "192.0.2.1 is no address of this machine: leave --host out, or give one of its own."),
+    ],
+)
+def test_an_impossible_address_is_refused_in_a_sentence(host: str, port: int, sentence: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        listen(host, port)
+    assert str(refused.value) == sentence
 
 
 def test_big_static_files_are_sent_compressed_and_need_not_be_sent_twice(home: Path, begin: Begin) -> None:
