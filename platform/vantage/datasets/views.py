@@ -12,13 +12,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from vantage.datasets import store
+from vantage.datasets.columns import Columns
 from vantage.datasets.models import CHUNK, Dataset, DatasetVersion, Row
+from vantage.datasets.problems import TITLES
 from vantage.teams.access import can, current_team, found, may, reader
 from vantage.teams.models import Role
 from vantage.text import showable, storable
 
 ROWS_PER_PAGE = 50
 SHOWN_CHARACTERS = 400
+PARTS = ("prompt", "answer", "solution")
 
 
 @require_GET
@@ -54,6 +57,7 @@ def dataset(request: HttpRequest, pk: int, number: int | None = None) -> HttpRes
         "version": version,
         "versions": versions,
         "same": same_content(request, version),
+        "origin": origin(version),
         "lengths": lengths(version),
         "page": page_of_rows(version, words, request.GET.get("page")),
         "q": showable(words),
@@ -92,10 +96,22 @@ def same_content(request: HttpRequest, version: DatasetVersion) -> list[DatasetV
     return list(others.filter(digest=version.digest).exclude(pk=version.pk).select_related("dataset"))
 
 
+def origin(version: DatasetVersion) -> list[tuple[str, str]]:
+    """How the version was made, in words: the generator's parameters, or the columns and what was left out."""
+    source = version.source
+    titles = {key: info.title or key for key, info in Columns.model_fields.items()}
+    said = [(key, str(value)) for key, value in source.get("parameters", {}).items()]
+    columns = source.get("columns", {})
+    said += [(title, columns[key]) for key, title in titles.items() if columns.get(key)]
+    said += [(TITLES[kind], f"{number} left out") for kind, number in source.get("left_out", {}).items()]
+    return [(title, showable(value)) for title, value in said]
+
+
 def lengths(version: DatasetVersion) -> list[dict[str, object]]:
     """Length histograms, bars scaled to the tallest: {part, bars: [{low, high, num, share}]}."""
     parts = []
-    for part, bars in version.facts.get("lengths", {}).items():
+    known = version.facts.get("lengths", {})
+    for part, bars in [(part, known[part]) for part in PARTS if part in known]:
         most = max(number for _, _, number in bars)
         shown = [{"low": low, "high": high, "num": num, "share": num / most} for low, high, num in bars]
         parts.append({"part": part, "bars": shown})
@@ -113,7 +129,7 @@ def row(request: HttpRequest, pk: int, number: int, row_number: int) -> HttpResp
         "crumbs": [("Datasets", reverse("datasets")), (str(version), version_url), (f"Row {row_number}", "")],
         "version": version,
         "row": shown,
-        "texts": [(part, showable(getattr(shown, part))) for part in ("prompt", "answer", "solution")],
+        "texts": [(part, showable(getattr(shown, part))) for part in PARTS],
         "meta": [(showable(key), showable(str(value))) for key, value in shown.meta.items()],
     }
     return render(request, "datasets/row.html", context)
