@@ -132,7 +132,10 @@ def test_what_is_exported_can_be_imported(people: Any, client_of: Clients) -> No
         ("[]", "must be a group of settings"),
         ('{"scale": {"kind": "group_std", "eps": 1}}', "is not a setting"),
         ('{"scale": {"kind": "group_std", "std_eps": NaN}}', "must be a finite number"),
-        ('{"baseline": {"kind": "critic_gae"}}', "cannot be trained yet"),
+        (
+            '{"ratio": {"level": "token", "denominator": "behaviour"}, "correction": {"kind": "truncate"}}',
+            "already holds the correction",
+        ),
     ],
 )
 def test_an_import_that_is_no_algorithm_gets_a_sentence(

@@ -8,6 +8,7 @@ from vantage_trainer.presets import PRESETS
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.teams.audit import record
 from vantage.teams.models import Team, User
+from vantage.text import storable
 
 
 @transaction.atomic
@@ -37,7 +38,7 @@ def find(team: Team, reference: str) -> Composition:
     if reference in PRESETS:
         return PRESETS[reference].algorithm
     name, _, number = reference.rpartition("@")
-    versions = AlgorithmVersion.objects.of_team(team).filter(algorithm__name=name)
+    versions = AlgorithmVersion.objects.of_team(team).filter(algorithm__name=storable(name))
     version = versions.filter(number=int(number)).first() if number.isdecimal() and len(number) < 9 else None
     if version is None:
         raise ValueError(f"There is no algorithm “{reference}” in this team: choose a preset or name@number.")

@@ -6,16 +6,22 @@ from django.db.models import F
 
 from vantage.datasets.models import DatasetVersion
 from vantage.teams.models import Team
+from vantage.text import storable
+
+
+def lookup(team: Team, reference: str) -> DatasetVersion | None:
+    """The version that `name@number` means in the team, or none."""
+    name, _, number = reference.rpartition("@")
+    if not number.isdecimal() or len(number) > 9:
+        return None
+    return DatasetVersion.objects.of_team(team).filter(dataset__name=storable(name), number=int(number)).first()
 
 
 def find(team: Team, reference: str) -> DatasetVersion:
     """The version that `name@number` means in the team. ValueError says what to change."""
-    name, _, number = reference.rpartition("@")
-    if not name or not number.isdecimal():
-        raise ValueError(f"“{reference}” names no dataset version: write it as name@number, such as sums@1.")
-    version = DatasetVersion.objects.of_team(team).filter(dataset__name=name, number=int(number)).first()
+    version = lookup(team, reference)
     if version is None:
-        raise ValueError(f"There is no dataset version {reference} in this team: choose one from the list.")
+        raise ValueError(f"There is no dataset version “{reference}” in this team: choose one, written name@number.")
     return version
 
 

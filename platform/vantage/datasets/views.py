@@ -109,7 +109,7 @@ def origin(version: DatasetVersion) -> list[tuple[str, str]]:
 
 def lengths(version: DatasetVersion) -> list[dict[str, object]]:
     """Length histograms, bars scaled to the tallest: {part, bars: [{low, high, num, share}]}."""
-    parts = []
+    parts: list[dict[str, object]] = []
     known = version.facts.get("lengths", {})
     for part, bars in [(part, known[part]) for part in PARTS if part in known]:
         most = max(number for _, _, number in bars)

@@ -8,7 +8,7 @@ from vantage_trainer.refusal import Refusal, refuse
 from vantage_trainer.refusals import refusals
 from vantage_trainer.spec import RunSpec
 
-from vantage.datasets.models import DatasetVersion
+from vantage.datasets.naming import lookup
 from vantage.runs.announce import announce
 from vantage.runs.models import Run
 from vantage.runs.states import Kind
@@ -68,15 +68,6 @@ def all_refusals(team: Team, spec: RunSpec) -> list[Refusal]:
     return refusals(spec) + list(_unknown_datasets(team, spec))
 
 
-def find_dataset(team: Team, reference: str) -> DatasetVersion | None:
-    """Return the version that `name@number` means in the team."""
-    name, _, number = reference.rpartition("@")
-    if not number.isdigit():
-        return None
-    versions = DatasetVersion.objects.filter(dataset__team=team, dataset__deleted=None)
-    return versions.filter(dataset__name=name, number=int(number)).select_related("dataset").first()
-
-
 def references(spec: RunSpec) -> dict[str, str]:
     """Return every dataset that the run names, by the field that names it."""
     sets = {f"evaluation.sets.{number}.dataset": one.dataset for number, one in enumerate(spec.evaluation.sets)}
@@ -86,12 +77,12 @@ def references(spec: RunSpec) -> dict[str, str]:
 def _files(team: Team, spec: RunSpec) -> dict[str, int]:
     """Return which version becomes which file of the run folder."""
     named = {"train": spec.data.train} | {one.name: one.dataset for one in spec.evaluation.sets}
-    found = {name: find_dataset(team, reference) for name, reference in named.items()}
+    found = {name: lookup(team, reference) for name, reference in named.items()}
     return {name: version.pk for name, version in found.items() if version}
 
 
 def _unknown_datasets(team: Team, spec: RunSpec) -> Iterator[Refusal]:
     sentence = "The team has no dataset version {reference}; choose one of its datasets."
     for path, reference in references(spec).items():
-        if reference.strip() and find_dataset(team, reference) is None:
+        if reference.strip() and lookup(team, reference) is None:
             yield refuse("unknown_dataset", path, sentence, reference=reference)
