@@ -1,14 +1,18 @@
 """Take waiting runs for a node and start a supervisor for each; done by the nudge's task and by the sweep alike."""
 
+import logging
 import subprocess
 import sys
 
 from django.conf import settings
+from django.db import IntegrityError
 
 from vantage.nodes.models import Node
 from vantage.runs.folder import RunFolder
 from vantage.runs.models import Attempt, Run, num_devices_needed
 from vantage.runs.states import Status
+
+logger = logging.getLogger("vantage.node")
 
 
 def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
@@ -17,9 +21,14 @@ def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
     if not Node.objects.filter(pk=node.pk, paused=False, draining=False).exists():
         return taken
     for run in Run.objects.waiting_for(node):
-        if not num_devices_needed(run, node):
+        try:
+            fits = num_devices_needed(run, node)
+            attempt = Run.objects.claim(run.pk, node) if fits else None
+        except (IntegrityError, ValueError):  # one broken run must not hold up the queue
+            logger.exception("Run %s cannot be claimed.", run.pk)
+            continue
+        if not fits:
             continue  # another node's: it never fits here
-        attempt = Run.objects.claim(run.pk, node)
         if attempt:
             taken.append((attempt, start_supervisor(attempt)))
         elif Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists():

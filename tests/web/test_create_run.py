@@ -1,0 +1,60 @@
+"""The one door for new runs."""
+
+from typing import Any
+
+import pytest
+from kombu import Connection
+from vantage.datasets.models import Dataset
+from vantage.nodes.models import Node
+from vantage.runs.create import Refused, create_run
+from vantage.runs.models import Run
+from vantage.runs.tasks import nudge
+from vantage.teams.models import Team
+from vantage_trainer.spec import Data, Model, Rollout, RunSpec
+
+
+def dataset(team: Team, name: str = "sums") -> None:
+    version = Dataset.objects.create(team=team, name=name).versions.create(number=1, digest="", num_rows=1)
+    version.rows.create(number=1, prompt="1+1=", answer="2")
+
+
+def test_a_run_keeps_the_whole_spec_and_is_numbered_within_its_team(people: Any) -> None:
+    dataset(people.team)
+    spec = RunSpec(data=Data(train="sums@1"), model=Model(system_prompt="\x00 and \ud800"))
+    runs = [create_run(people.team, people.member, "", spec) for _ in range(2)]
+    assert [(run.number, run.name) for run in runs] == [(1, "run 1"), (2, "run 2")]
+    assert RunSpec.model_validate(Run.objects.get(number=2).spec) == spec
+
+
+def test_a_dataset_of_another_team_does_not_exist(people: Any) -> None:
+    dataset(people.other_team)
+    with pytest.raises(Refused) as refused:
+        create_run(people.team, people.member, "mine", RunSpec(data=Data(train="sums@1")))
+    assert [refusal.path for refusal in refused.value.refusals] == ["data.train"]
+    assert not Run.objects.exists()
+
+
+def test_every_reason_is_told_at_once(people: Any) -> None:
+    with pytest.raises(Refused) as refused:
+        create_run(
+            people.team, people.member, "mine", RunSpec(data=Data(train="nothing@7"), rollout=Rollout(group_size=1))
+        )
+    assert "sums" not in str(refused.value) and "nothing@7" in str(refused.value)
+
+
+def test_without_a_broker_a_run_is_queued_all_the_same(
+    people: Any, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    dataset(people.team)
+    Node.objects.create(name="n1", host="here")
+    sent = []
+
+    def away(*arguments: object, **options: object) -> None:
+        sent.append(arguments)
+        with Connection("redis://127.0.0.1:1/0") as broker:
+            broker.ensure_connection(max_retries=1)
+
+    monkeypatch.setattr(nudge, "apply_async", away)
+    with django_capture_on_commit_callbacks(execute=True):
+        run = create_run(people.team, people.member, "mine", RunSpec(data=Data(train="sums@1")))
+    assert run.status == "queued" and sent
