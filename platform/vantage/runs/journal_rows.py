@@ -1,7 +1,7 @@
 """Journal lines as rows of Postgres."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db import connection
@@ -66,15 +66,12 @@ STORE: dict[str, Callable[[Target, list[Line]], None]] = {
 def _key_ids(names: set[str]) -> dict[str, int]:
     """Return the id of each metric name, making what is new."""
     short = {name: storable(name)[:200] for name in names}
-    known = _known(short.values())
-    if new := set(short.values()) - known.keys():
-        MetricKey.objects.bulk_create([MetricKey(name=name) for name in sorted(new)], ignore_conflicts=True)
-        known = _known(short.values())
+    known = dict(MetricKey.objects.filter(name__in=list(short.values())).values_list("name", "pk"))
+    new = [MetricKey(name=name) for name in sorted(set(short.values()) - known.keys())]
+    # An update of what another supervisor has made meanwhile: only so does the statement itself return every id.
+    made = MetricKey.objects.bulk_create(new, update_conflicts=True, unique_fields=["name"], update_fields=["name"])
+    known |= {key.name: key.pk for key in made}
     return {name: known[stored] for name, stored in short.items()}
-
-
-def _known(names: Iterable[str]) -> dict[str, int]:
-    return dict(MetricKey.objects.filter(name__in=names).values_list("name", "pk"))
 
 
 def training_step(line: Line) -> int:
