@@ -39,33 +39,43 @@ class Step:
 
 
 def train(run: Run) -> None:
-    """Take the remaining steps of the run's budget."""
+    """Take the remaining steps of the run's budget; what a step found is told before anything may interrupt."""
     prepare(run)
+    if run.progress.step > 0 or run.spec.evaluation.before_first:
+        evaluate_when_due(run)
     while run.progress.step < run.spec.budget.steps and not report.is_spent(run):
         run.stop.check()
         with run.counted():
             values = take_step(run)
-        if is_due(run.progress.step, run.spec.evaluation.every_steps, run.spec.budget.steps):
-            with run.counted():
-                values |= run.evaluate()
         run.journal.metrics(run.progress.step, values | report.totals(run))
+        evaluate_when_due(run)
         if _checkpoint_is_due(run):
             run.save()
+    evaluate_when_due(run, last=True)
 
 
 def prepare(run: Run) -> None:
-    """Bring generator and reference to the trainer's weights, and evaluate before the first step."""
-    spec, first = run.spec, run.progress.step == 0
-    if first and spec.reference.source == "start":
+    """Bring generator and reference to the trainer's weights."""
+    first = run.progress.step == 0
+    if first and run.spec.reference.source == "start":
         run.policy.freeze_reference()
     run.journal.event(run.progress.step, "waiting", {"what": "the generator's engine", "since": time.time()})
     with run.stop.abandonable():
         run.generator.wait_ready()
     run.sync()
     if first:
-        run.journal.event(0, "stage", {"name": "rl", "steps": spec.budget.steps})
-    if first and spec.evaluation.before_first and spec.evaluation.sets:
-        run.journal.metrics(0, run.evaluate())
+        run.journal.event(0, "stage", {"name": "rl", "steps": run.spec.budget.steps})
+
+
+def evaluate_when_due(run: Run, *, last: bool = False) -> None:
+    """Evaluate at every so many steps and at the end, once each; a resumed run makes up for what was interrupted."""
+    every, step = run.spec.evaluation.every_steps, run.progress.step
+    due = every > 0 and (last or step % every == 0)
+    if due and run.spec.evaluation.sets and run.progress.evaluated != step:
+        with run.counted():
+            values = run.evaluate()
+        run.progress.evaluated = step
+        run.journal.metrics(step, values)
 
 
 def take_step(run: Run) -> dict[str, float]:
@@ -156,10 +166,6 @@ def update(run: Run, step: Step, given: Credit, old: list[Tensor] | None, ref: l
     step.seconds["train"] += time.perf_counter() - began
 
 
-def is_due(step: int, every: int, last: int) -> bool:
-    return every > 0 and (step % every == 0 or step == last)
-
-
 def _batch(run: Run, step: Step, num: int) -> list[Response]:
     cursor = run.cursor()
     cursor.position = step.cursor
@@ -218,6 +224,7 @@ def _commit(run: Run, step: Step, given: Credit) -> None:
     trained = sum(len(step.responses[i].token_ids) for i in given.effective_B.nonzero().flatten().tolist())
     trained *= run.spec.optimization.epochs
     progress.step, progress.cursor, progress.ema = step.number, step.cursor, float(given.ema)
+    progress.score = None
     progress.generated += step.num_sampled
     progress.trained += trained
     progress.flops += run.policy.num_parameters * (6.0 * trained + 2.0 * step.num_sampled)

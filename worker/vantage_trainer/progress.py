@@ -8,7 +8,10 @@ Stage = Literal["warm_start", "rl"]
 
 @dataclass
 class Progress:
-    """Committed at the end of each step, so that an abandoned step leaves no trace; counters are over current steps."""
+    """Committed at the end of each step, so that an abandoned step leaves no trace; counters are over current steps.
+
+    `score` is the held-out accuracy of exactly these weights, where it is known.
+    """
 
     stage: Stage = "warm_start"
     step: int = 0
@@ -19,6 +22,7 @@ class Progress:
     flops: float = 0.0
     device_seconds: float = 0.0
     skipped: int = 0
+    evaluated: int = -1
     score: float | None = None
     history: dict[str, list[int]] = field(default_factory=dict)
 

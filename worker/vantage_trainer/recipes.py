@@ -59,7 +59,7 @@ def demo_spec(seed: int = 0) -> RunSpec:
         optimization=Optimization(learning_rate=5e-5, betas=(0.9, 0.95), minibatches=2),
         reference=Reference(source="start"),
         evaluation=Evaluation(sets=[_heldout()], every_steps=4),
-        checkpoint=Checkpoint(every_steps=10),
+        checkpoint=Checkpoint(every_steps=8),
         budget=Budget(steps=40),
         seed=seed,
     )

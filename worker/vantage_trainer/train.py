@@ -83,7 +83,8 @@ def _lived(run: "Run") -> tuple[str, str, str]:
         train(run)
     except Stopped:
         run.save()
-        return "stopped", "stopped", f"The run was stopped after step {run.progress.step} and can be resumed."
+        where = "step" if run.progress.stage == "rl" else "warm-start step"
+        return "stopped", "stopped", f"The run was stopped after {where} {run.progress.step} and can be resumed."
     run.save()
     run.phase("finished")
     return "succeeded", "finished", f"The run finished its {run.progress.step} steps."
@@ -151,8 +152,11 @@ def _log_to(path: Path) -> IO[str]:
 
 def _write_end(place: Path, content: dict[str, object]) -> None:
     draft = place / ".exit.json"
-    draft.write_text(json.dumps(content))
-    os.replace(draft, place / "exit.json")
+    try:
+        draft.write_text(json.dumps(content))
+        os.replace(draft, place / "exit.json")
+    except OSError:  # a full disk may be why the run ends; the sentence still goes to the console
+        traceback.print_exc()
 
 
 def _let_go(run: "Run | None", journal: Journal | None, stop: Stop, *, in_step: bool) -> None:
