@@ -156,11 +156,8 @@ def test_two_ranks_with_zero_2_resume_what_one_rank_began(whole: Path, tmp_path:
 
 
 BAD = {
-    "an empty dataset": ("train.jsonl", "", "has no rows"),
-    "a broken line": ("train.jsonl", '{"prompt": \n', "Line 1 of the dataset train is not JSON"),
     "no answer": ("heldout.jsonl", '{"id": "r7", "prompt": "1+1="}\n', "Row r7 of the dataset heldout has no answer"),
     "a long prompt": ("train.jsonl", json.dumps({"id": "r9", "prompt": "1" * 99, "answer": "1"}) + "\n", "(r9)"),
-    "no solutions": ("train.jsonl", json.dumps({"prompt": "1+1=", "answer": "2"}) + "\n", "rows with a solution"),
     "a learning rate of NaN": ("../spec.json", '{"optimization": {"learning_rate": "NaN"}}', "."),
     "a group of one": ("../spec.json", None, "group"),
 }
