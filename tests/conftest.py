@@ -16,7 +16,6 @@ from django.db import connection
 from vantage.embedded.folders import open_home
 from vantage.embedded.postgres import Postgres
 from vantage.embedded.valkey import Valkey
-from vantage.settings import database
 
 COMPILERS = re.compile(r"(.*-)?(cc|gcc|g\+\+|c\+\+|c99|c89|cpp|clang.*|nvcc|ld(\..*)?)(-[0-9.]+)?")
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -35,7 +34,11 @@ if POSTGRES:
     os.environ["DATABASE_URL"] = POSTGRES.url
 if VALKEY:
     os.environ["BROKER_URL"] = VALKEY.url
+
+from vantage.settings import database  # noqa: E402 - it reads the environment that is complete only now
+
 django.setup()
+settings.HOME = HOME
 settings.DATABASES["default"].update(database(os.environ["DATABASE_URL"]))  # settings may have been read before
 settings.BROKER_URL = os.environ["BROKER_URL"]
 

@@ -12,6 +12,8 @@ def broker(url: str) -> str:
     return url.replace("unix://", "redis+socket://", 1)
 
 
+if "CELERY_BROKER_URL" in os.environ:  # Celery's command sets it from our BROKER_URL, and it counts before settings
+    os.environ["CELERY_BROKER_URL"] = broker(os.environ["CELERY_BROKER_URL"])
 app = Celery("vantage")
 app.config_from_object("vantage.celery_settings")
 app.autodiscover_tasks(["vantage.runs", "vantage.nodes"])

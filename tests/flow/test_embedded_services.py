@@ -86,6 +86,14 @@ def test_celery_speaks_to_valkey_over_its_socket(valkey: Valkey) -> None:
         assert queue.get(timeout=5).payload == {"hello": "ü"}
 
 
+def test_the_celery_command_speaks_to_valkey_over_its_socket(valkey: Valkey) -> None:
+    environment = os.environ | {"BROKER_URL": valkey.url}
+    command = [sys.executable, "-m", "celery", "--app", "vantage.celery", "call", "--queue", "nodes", "some.task"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert redis.from_url(valkey.url).llen("nodes") == 1
+
+
 def test_nothing_in_the_home_can_be_read_by_others(home: Path, postgres: Postgres, valkey: Valkey) -> None:
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     for folder in (home / "secrets", home / "sockets", home / "postgres", home / "valkey", home / "logs"):
