@@ -42,10 +42,10 @@ class RunFolder:
     def attempt(self, number: int) -> "AttemptFolder":
         return AttemptFolder(self.path / "attempts" / str(number))
 
-    def newest_checkpoint(self) -> int | None:
-        """Return the step of the newest whole checkpoint; a part-written one has another name."""
+    def checkpoints(self) -> set[int]:
+        """Return the steps of the whole checkpoints; a part-written one has another name."""
         names = [path.name.removeprefix("step-") for path in (self.path / "checkpoints").glob("step-*")]
-        return max((int(name) for name in names if name.isdigit()), default=None)
+        return {int(name) for name in names if name.isdigit()}
 
 
 @dataclass(frozen=True)

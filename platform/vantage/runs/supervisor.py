@@ -12,12 +12,13 @@ from typing import TypeVar
 import psycopg
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models.functions import Now
 
 from vantage.datasets.models import DatasetVersion
 from vantage.runs.ending import Ending, read_ending, record_end
 from vantage.runs.folder import RunFolder, held, sign
 from vantage.runs.ingest import Fenced, Shipper
-from vantage.runs.models import Attempt, Run
+from vantage.runs.models import Attempt, Checkpoint, Run
 from vantage.runs.prepare import begin, write_folder
 from vantage.runs.states import Outcome, Status
 from vantage.runs.trainer_process import TrainerProcess
@@ -69,6 +70,7 @@ class Supervisor:
         self.asked_at = 0.0
         self.renewed = 0.0
         self.away_until = 0.0
+        self.kept: set[int] = set()  # steps of checkpoints
         signal.signal(signal.SIGTERM, self._drain)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for who started us
 
@@ -99,7 +101,7 @@ class Supervisor:
             return False
         try:
             patiently(lambda: write_folder(self.attempt.run, self.folder))
-            patiently(lambda: begin(self.attempt, self.folder.newest_checkpoint()))
+            patiently(lambda: begin(self.attempt, max(self.folder.checkpoints(), default=None)))
             self.trainer.start(self.attempt.devices)
         except (OSError, DatasetVersion.DoesNotExist) as error:
             self._record(Ending(Outcome.FAILED, "folder_not_written", f"The run folder could not be written: {error}"))
@@ -125,8 +127,17 @@ class Supervisor:
             self._renew()
         while self.shipper.ship():
             pass
+        self._mark_pruned()
         if not self.asked and self._is_stopping():
             self._ask("stop")
+
+    def _mark_pruned(self) -> None:
+        """Say of checkpoints that the trainer has pruned that they are gone."""
+        found = self.folder.checkpoints()
+        if found != self.kept:
+            kept = Checkpoint.objects.filter(run=self.attempt.run_id, pruned=None)
+            kept.exclude(step__in=found).update(pruned=Now())
+            self.kept = found
 
     def _renew(self) -> None:
         if not Attempt.objects.renew(self.attempt.pk, self.name):
@@ -154,6 +165,7 @@ class Supervisor:
         self.trainer.end_rest()
         while patiently(self.shipper.ship):
             pass
+        patiently(self._mark_pruned)
         stopping = patiently(self._is_stopping)
         folder = self.folder.attempt(self.attempt.number)
         self._record(read_ending(folder, self.trainer.exit_code, stopping=stopping, draining=self.draining))
