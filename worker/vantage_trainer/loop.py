@@ -107,6 +107,9 @@ def sample(run: Run, step: Step) -> None:
         if dynamic and len(report.mixed_groups(step.responses)) >= wanted:
             break
     step.num_sampled = sum(len(response.token_ids) for response in step.responses)
+    if dynamic:
+        surplus = set(report.mixed_groups(step.responses)[wanted:])
+        step.responses = [response for response in step.responses if response.group not in surplus]
     step.seconds |= {"generate": time.perf_counter() - began - scoring, "reward": scoring}
     _check_failures(run, step)
 
