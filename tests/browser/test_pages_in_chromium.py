@@ -1,11 +1,14 @@
 """Every page in both themes and on a telephone: no complaint of the browser, nothing wider than the screen."""
 
+import math
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
+from reports import store
 from seed import make, people, seed
-from vantage.runs.models import Run
+from vantage.runs.announce import announce
+from vantage.runs.models import Attempt, Run
 
 pytestmark = pytest.mark.browser
 LOOKS = (("light", 1280), ("dark", 1280), ("light", 400))
@@ -32,6 +35,8 @@ def test_no_page_complains_or_is_wider_than_the_screen(visit: Callable) -> None:
 
 
 def drawn(page: Page) -> None:
+    """Bring a chart into view, for only those in view are drawn, and wait for it."""
+    page.locator("[data-chart=reward]").scroll_into_view_if_needed()
     expect(page.locator("[data-chart=reward] .main-svg").first).to_be_visible(timeout=20_000)
 
 
@@ -64,11 +69,54 @@ def test_smoothing_keeps_the_raw_line_and_stays_inside_its_range(visit: Callable
     run = a_run()
     page = visit("maya").go(f"/runs/{run.pk}/?smooth=0.1")
     drawn(page)
-    lines = page.evaluate("document.querySelector('[data-chart=reward] .plot').data.map((t) => [t.uid, t.y])")
-    raw = next(ys for uid, ys in lines if uid == "2 reward/mean")
-    even = next(ys for uid, ys in lines if uid.endswith("smooth"))
+    lines = page.evaluate(
+        "document.querySelector('[data-chart=reward] .plot').data.map((t) => [t.uid + t.meta.key, t.y])"
+    )
+    raw = next(ys for uid, ys in lines if uid.endswith("-2reward/mean"))
+    even = next(ys for uid, ys in lines if uid.endswith("-smoothreward/mean"))
     assert min(raw) <= min(even) and max(even) <= max(raw)
     assert even != raw
+
+
+def test_values_of_every_kind_are_drawn_without_a_complaint(visit: Callable) -> None:
+    run = a_run(done=0)
+    odd = (0.1, math.nan, math.inf, -math.inf, 0.4, 1e308, -1e308, math.nan)
+    store(run, [(step, 1e9 + step, {"reward/mean": value}) for step, value in enumerate(odd)])
+    store(run, [(1, 1e9, {"policy/entropy": 0.5, "policy/loss": math.nan, "<b>odd</b>": 1.0, "__proto__": 2.0})], 100)
+    visitor = visit("maya", height=4000)
+    page = visitor.go(f"/runs/{run.pk}/")
+    drawn(page)
+    expect(page.locator("[data-chart=reward] .nonfinite")).to_be_visible()
+    for chart in ("entropy", "other-0", "other-1"):
+        expect(page.locator(f"[data-chart={chart}] .main-svg").first).to_be_visible()
+    assert visitor.complaints == []
+
+
+@pytest.mark.parametrize("format", ["PNG", "SVG"])
+def test_a_chart_can_be_kept_as_a_picture(format: str, visit: Callable) -> None:
+    run = a_run()
+    visitor = visit("maya")
+    page = visitor.go(f"/runs/{run.pk}/")
+    drawn(page)
+    page.locator("[data-chart=reward]").hover()
+    with page.expect_download() as kept:
+        page.locator("[data-chart=reward]").get_by_role("button", name=format).click()
+    picture = kept.value.path().read_bytes()
+    assert picture.startswith(b"\x89PNG" if format == "PNG" else b"<svg")
+    assert visitor.complaints == []
+
+
+def test_a_page_follows_its_run(visit: Callable) -> None:
+    run = a_run()
+    visitor = visit("maya")
+    page = visitor.go(f"/runs/{run.pk}/")
+    drawn(page)
+    store(run, [(25, 2e9, {"reward/mean": 0.75})], 1000)
+    Attempt.objects.filter(run=run).update(step=25, seqs={"metrics": 1000})
+    announce(run.pk, run.team_id)
+    expect(page.locator("[data-chart=reward] .value")).to_have_text("0.75", timeout=15_000)
+    expect(page.locator("[data-part=facts]")).to_contain_text("25")
+    assert visitor.complaints == []
 
 
 def test_a_table_stands_behind_every_chart(visit: Callable) -> None:

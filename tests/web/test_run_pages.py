@@ -94,7 +94,7 @@ def test_a_member_stops_a_run_once(run: Run, people: object, client_of: ClientOf
     assert "Asked to stop" in member.post(reverse("run_stop", args=[run.pk]), follow=True).content.decode()
     run.refresh_from_db()
     assert (run.status, run.stopped_by) == ("stopping", people.member)
-    assert "It has ended already." in member.post(reverse("run_stop", args=[run.pk]), follow=True).content.decode()
+    assert "It had ended already." in member.post(reverse("run_stop", args=[run.pk]), follow=True).content.decode()
 
 
 def test_a_viewer_is_offered_nothing_that_would_be_refused(run: Run, people: object, client_of: ClientOf) -> None:

@@ -4,6 +4,7 @@ import { halfLife, smooth } from "./smooth.js";
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset+autosize", showTips: false };
+const LARGEST = 1e300; // beyond it pixels overflow to NaN; the table keeps the value itself
 const waiting = new Map();
 let frame = 0;
 
@@ -32,14 +33,19 @@ export function prepared(figure, { smoothing = 0, hidden = new Set(), range = nu
   return made;
 }
 
-function looks(trace, smoothing) {
+function looks(whole, smoothing) {
+  const trace = { ...whole, y: whole.y.map(drawable) };
   if (trace.meta.role !== "line") return [trace];
   const line = { ...trace, hovertemplate: `%{y:.5~g}<extra>%{fullData.name}</extra>` };
   if (!trace.stackgroup && !trace.mode.includes("markers")) Object.assign(line, dots(trace));
   const half = trace.meta.smooth ? halfLife(trace.x, smoothing) : 0;
   if (!half) return [line];
-  const even = { ...trace, uid: `${trace.uid} smooth`, y: smooth(trace.x, trace.y, half), hoverinfo: "skip", mode: "lines" };
+  const even = { ...trace, uid: `${trace.uid}-smooth`, y: smooth(trace.x, trace.y, half), hoverinfo: "skip", mode: "lines" };
   return [{ ...line, opacity: 0.35, line: { ...line.line, width: 1 } }, even];
+}
+
+function drawable(value) {
+  return typeof value === "number" ? Math.min(LARGEST, Math.max(-LARGEST, value)) : value;
 }
 
 // A value between two gaps has no line to stand on: give it a dot.
@@ -51,7 +57,7 @@ function dots({ x, y, line }) {
 }
 
 function dressed(layout, range) {
-  const axis = { zeroline: false, ticks: "", linecolor: "hairline", gridcolor: "hairline", tickfont: { size: 11 } };
+  const axis = { zeroline: false, ticks: "", linecolor: "hairline", gridcolor: "hairline", tickfont: { size: 11 }, exponentformat: "e" }; // superscripts need inline style
   return {
     uirevision: "kept",
     margin: { l: 48, r: 12, t: 8, b: 36 },

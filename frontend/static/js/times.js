@@ -1,6 +1,7 @@
-// Times in the reader's zone: <time datetime data-ago> counts up, <time datetime> shows date and offset on hover.
+// Times in the reader's zone: <time datetime data-ago> counts up, data-since a duration; all show date and offset on hover.
 const UNITS = [["d", 86400], ["h", 3600], ["min", 60]];
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const precise = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const short = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 
 function offset(date) {
@@ -32,7 +33,7 @@ function show(element, now) {
   const passed = (now - date.getTime()) / 1000;
   if ("ago" in element.dataset) element.textContent = ago(passed);
   else if ("since" in element.dataset) element.textContent = duration(passed);
-  else element.textContent = short.format(date);
+  else element.textContent = ("seconds" in element.dataset ? precise : short).format(date);
 }
 
 export function showTimes(root) {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha1
 from html import escape
 
 from vantage_trainer.metrics import find
@@ -90,7 +91,8 @@ def from_axis(place: float, x: Axis) -> float:
 def _named(key: str, index: int, rank: int, trace: Figure) -> Figure:
     meta = trace["meta"]
     assert isinstance(meta, dict)
-    return {**trace, "uid": f"{rank} {key}", "meta": {**meta, "key": key, "order": index * (MARKS + 1) + rank}}
+    uid = f"t{sha1(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}-{rank}"  # Plotly uses it in CSS selectors
+    return {**trace, "uid": uid, "meta": {**meta, "key": key, "order": index * (MARKS + 1) + rank}}
 
 
 def _traces(shown: Shown, key: str, found: dict[str, Series], pen: Pen, x: Axis) -> Iterator[tuple[int, Figure]]:
