@@ -88,8 +88,16 @@ def install(*more: str) -> None:
     say(f"Installing Vantage with its engines ({extras}); the first time this downloads about 1 GB.")
     constraints = ["-c", str(CONSTRAINTS)] if engine() == "cpu" else []
     subprocess.run([*uv(), "-e", f".[{extras}]", *constraints], cwd=ROOT, env=environment, check=True)
+    try_engines()
     STAMP.write_text(fingerprint(extras))
     say(f"Installed in {time.monotonic() - begun:.0f} s.")
+
+
+def try_engines() -> None:
+    """Prove that vLLM and DeepSpeed work here before anything depends on it; this also compiles their modules."""
+    say("Trying the engines: one step of training (about half a minute).")
+    if subprocess.run([PYTHON, "-P", "-m", "vantage_trainer.first_start"], cwd=ROOT).returncode != 0:
+        raise Refusal("The installation is complete, but its engines do not run; the lines above say why.")
 
 
 def fingerprint(extras: str) -> str:
