@@ -51,16 +51,17 @@ def login_path(name: str | None = None) -> str:
         return login_link(user)
 
 
-def queue_demo() -> None:
-    """Queue the demo run, unless the team has runs already."""
+def queue_demo() -> str:
+    """Queue the demo run, unless the team has runs already; returns the path of the page to look at."""
     from vantage.runs.demo import queue_demo
     from vantage.runs.models import Run
     from vantage.teams.setup import ensure_first_team
 
     with _connected():
         user, team = ensure_first_team()
-        if not Run.objects.filter(team=team).exists():
-            queue_demo(team, user)
+        if Run.objects.filter(team=team).exists():
+            return reverse("runs")
+        return reverse("run", args=[queue_demo(team, user).pk])
 
 
 def login_page() -> str:

@@ -139,10 +139,11 @@ class Together:
         """Wait for the first page, queue the demo, tell the address."""
         with step("Opening the site"):
             self._await_page(where + first_start.login_page())
+        landing = ""
         if self.options.demo:
             with step("Queueing the demo run"):
-                first_start.queue_demo()
-        link = where + first_start.login_path()
+                landing = f"?next={first_start.queue_demo()}"
+        link = where + first_start.login_path() + landing
         self.running.address = where
         self._record()
         say(f"\nVantage runs at {where}\nLog in once within 15 minutes: {link}")

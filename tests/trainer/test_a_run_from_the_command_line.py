@@ -24,7 +24,7 @@ def small_spec() -> RunSpec:
     assert spec.warm_start is not None
     spec.warm_start.steps = 8
     spec.rollout.prompts_per_step, spec.rollout.group_size = 4, 4
-    spec.evaluation.every_steps, spec.evaluation.sets[0].limit = 2, 16
+    spec.evaluation.every_steps, spec.evaluation.sets = 2, spec.evaluation.sets[:1]
     spec.checkpoint.every_steps, spec.checkpoint.keep_last = 2, 10
     spec.budget.steps = STEPS
     return spec

@@ -112,3 +112,8 @@ def test_who_came_by_link_sets_a_password_without_repeating_one(
 @pytest.mark.parametrize("path", ["/team/", "/team/password/"])
 def test_a_stranger_is_asked_to_log_in(db: None, path: str) -> None:
     assert Client().get(path)["Location"] == f"/login/?next={path}"
+
+
+def test_a_login_link_goes_on_to_a_page_of_this_site_only(people: Any) -> None:
+    assert Client().get(f"{login_link(people.member)}?next=/nodes/")["Location"] == "/nodes/"
+    assert Client().get(f"{login_link(people.member)}?next=//elsewhere.example/")["Location"] == "/"

@@ -16,7 +16,8 @@ def write(folder: Path, *, seed: int = 0) -> None:
     data.mkdir(parents=True, exist_ok=True)
     (folder / "spec.json").write_text(spec.model_dump_json(indent=2))
     write_rows(data / "train.jsonl", recipes.DEMO_TRAIN.rows())
-    write_rows(data / f"{spec.evaluation.sets[0].name}.jsonl", recipes.DEMO_HELDOUT.rows())
+    for part in spec.evaluation.sets:
+        write_rows(data / f"{part.name}.jsonl", recipes.DEMO_HELDOUT.rows())
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:

@@ -58,12 +58,17 @@ def demo_spec(seed: int = 0) -> RunSpec:
         rollout=Rollout(prompts_per_step=32, group_size=8, response_limit=24),
         optimization=Optimization(learning_rate=5e-5, betas=(0.9, 0.95), minibatches=2),
         reference=Reference(source="start"),
-        evaluation=Evaluation(sets=[_heldout()], every_steps=4),
+        evaluation=Evaluation(sets=_heldout(), every_steps=4),
         checkpoint=Checkpoint(every_steps=8),
         budget=Budget(steps=40),
         seed=seed,
     )
 
 
-def _heldout() -> EvaluationSet:
-    return EvaluationSet(name="heldout", dataset=f"{DEMO_HELDOUT.name}@1", n=1, k=[1])
+def _heldout() -> list[EvaluationSet]:
+    """One sample of every held-out problem for pass@1, and eight of some of them for pass@k."""
+    dataset = f"{DEMO_HELDOUT.name}@1"
+    return [
+        EvaluationSet(name="heldout", dataset=dataset, n=1, k=[1]),
+        EvaluationSet(name="heldout-8", dataset=dataset, n=8, k=[1, 2, 4, 8], limit=64),
+    ]

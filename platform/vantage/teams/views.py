@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -23,12 +24,14 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 @never_cache
 @require_GET
 def open_login_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Log in and leave the link behind; a used or old one explains how to make another."""
+    """Log in, go on to ?next=, and leave the link behind; a used or old one explains how to make another."""
     user = spend(token)
     if user is None:
         return render(request, "teams/spent_link.html", status=410)
     login(request, user, backend=BACKEND)
-    return redirect("/")
+    wanted = request.GET.get("next", "")
+    ours = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return redirect(wanted if ours else "/")
 
 
 @require_GET
