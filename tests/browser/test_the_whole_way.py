@@ -66,7 +66,7 @@ def test_from_the_login_link_to_a_stopped_run(login_link: str, chromium: Browser
     page, complaints = context.new_page(), []
     page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
     page.goto(login_link)
-    page.get_by_role("link", name="Demo: sums").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Demo: sums")
     wait_for_steps(page, "warm-start", 50, minutes=4)
     wait_for_steps(page, "reward", 5, minutes=5)
     page.get_by_role("link", name="Samples").click()
