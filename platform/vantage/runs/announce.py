@@ -7,11 +7,12 @@ import redis
 from django.conf import settings
 
 CHANNEL = "vantage:runs"
+PATIENCE = 0.15  # seconds: a form's answer and a journal's next lines wait for this
 
 
 @cache
 def valkey() -> redis.Redis:
-    return redis.Redis.from_url(settings.BROKER_URL, socket_connect_timeout=0.5, socket_timeout=1)
+    return redis.Redis.from_url(settings.BROKER_URL, socket_connect_timeout=PATIENCE, socket_timeout=PATIENCE)
 
 
 def announce(run_pk: int, team_pk: int) -> None:
