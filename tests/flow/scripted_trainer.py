@@ -34,8 +34,7 @@ class Script:
     def run(self) -> int:
         print("secrets:", sorted({"DATABASE_URL", "BROKER_URL", "VANTAGE_SECRET_KEY"} & os.environ.keys()), flush=True)
         self.write("events", 0, kind="phase", data={"name": "loading", "progress": None})
-        made = [int(path.name.removeprefix("step-")) for path in self.folder.glob("checkpoints/step-*")]
-        step = max(made, default=0)
+        step = self.resume()
         while step < SCRIPT["steps"]:
             step += 1
             time.sleep(SCRIPT["pause"])
@@ -50,10 +49,21 @@ class Script:
                 self.checkpoint(step)
         return self.leave("succeeded", step)
 
+    def resume(self) -> int:
+        """Go on from the newest checkpoint that is not marked as damaged, and say from which."""
+        found = sorted(path for path in self.folder.glob("checkpoints/step-*") if not (path / "damaged").exists())
+        step = int(found[-1].name.removeprefix("step-")) if found else None
+        if found or self.attempt.name != "1":
+            name = f"checkpoints/{found[-1].name}" if found else None
+            self.write("events", step or 0, kind="resumed", data={"from_step": step, "stage": "rl", "checkpoint": name})
+        return step or 0
+
     def checkpoint(self, step: int) -> None:
         folder = self.folder / "checkpoints" / f"step-{step:06d}"
         folder.mkdir(parents=True, exist_ok=True)
-        self.write("events", step, kind="checkpoint", data={"step": step, "folder": folder.name, "bytes": 1})
+        self.write(
+            "events", step, kind="checkpoint", data={"step": step, "folder": f"checkpoints/{folder.name}", "bytes": 1}
+        )
 
     def leave(self, outcome: str, step: int) -> int:
         end = {"outcome": outcome, "code": "scripted", "sentence": "As written.", "step": step, "time": time.time()}

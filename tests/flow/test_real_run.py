@@ -66,5 +66,5 @@ def test_the_demo_killed_in_its_fourth_step_goes_on_from_its_checkpoint(
     assert shown.x == list(range(1, STEPS + 1)) and not any(shown.nonfinite)
     assert series(run, "eval/heldout/pass@1").x == [0, 3, 6]
     assert Sample.objects.filter(run=run, attempt=2).exists()
-    kept = Checkpoint.objects.filter(run=run, pruned=None).values_list("step", flat=True)
+    kept = Checkpoint.objects.filter(run=run, pruned=None).values_list("folder", flat=True)
     assert set(kept) == RunFolder.of(run.pk).checkpoints()

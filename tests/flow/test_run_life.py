@@ -153,6 +153,21 @@ def test_a_killed_trainer_is_resumed_from_its_checkpoint(world: World, queue: Ca
     assert_every_step_is_current_once(run, 60)
 
 
+def test_steps_are_current_from_the_checkpoint_that_the_trainer_took_and_not_from_the_newest(
+    world: World, queue: Callable[..., Run]
+) -> None:
+    world.agent(steps=60, pause=0.1, every=10)
+    run = queue()
+    until(at_step(run, 23))
+    (RunFolder.of(run.pk).path / "checkpoints" / "step-000020" / "damaged").touch()
+    trainer_of(run).send(signal.SIGKILL)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    first, second = run.attempts.order_by("number")
+    assert (first.superseded_after, second.resumed_from) == (10, 10)
+    assert_every_step_is_current_once(run, 60)
+    assert list(run.checkpoints.filter(attempt=1, pruned=None).values_list("step", flat=True)) == [10]
+
+
 def test_a_trainer_lost_again_and_again_fails_with_the_reason(world: World, queue: Callable[..., Run]) -> None:
     world.agent(steps=1000, pause=0.1, every=1000)
     run = queue()

@@ -135,6 +135,8 @@ def test_a_stopped_and_resumed_run_repeats_the_uninterrupted_one(whole: Path, tm
     assert end["outcome"] == "stopped" and end["code"] == "stopped" and end["step"] < STEPS, end
     assert (folder / "checkpoints" / f"step-{end['step']:06d}").is_dir()
     assert finish(folder, attempt=2)["outcome"] == "succeeded"
+    [resumed] = [event["data"] for event in journal(folder, "events", 2) if event["kind"] == "resumed"]
+    assert resumed["from_step"] == end["step"] and resumed["checkpoint"] == f"checkpoints/step-{end['step']:06d}"
     first, second = steady(folder), steady(folder, attempt=2)
     assert {step: first.get(step, {}) | second.get(step, {}) for step in first | second} == steady(whole)
     assert not any("reward/mean" in first.get(step, {}) for step in second if "reward/mean" in second[step])

@@ -13,7 +13,7 @@ from vantage.nodes.models import Node
 from vantage.runs.ending import Ending, record_end
 from vantage.runs.models import Attempt, Run
 from vantage.runs.placement import num_needed, placed
-from vantage.runs.prepare import begin
+from vantage.runs.prepare import begin, resumed
 from vantage.runs.states import Outcome, Status
 from vantage.runs.stopping import stop_run
 from vantage.teams.models import Team
@@ -156,7 +156,8 @@ def test_a_second_resume_from_an_older_checkpoint_supersedes_more(make_run: Call
     run = make_run()
     for step in (None, 20, 10):
         attempt = claimed(run)
-        begin(attempt, step)
+        begin(attempt)
+        resumed(run.pk, attempt.number, step)
         record_end(attempt, Ending(Outcome.DRAINED))
     bounds = list(run.attempts.order_by("number").values_list("resumed_from", "superseded_after"))
     assert bounds == [(None, 10), (20, 10), (10, None)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 from vantage.runs.models import Attempt, Event, MetricKey, MetricRow, Run
+from vantage.runs.prepare import NOTHING, resumed
 from vantage.runs.series import series, series_of
 
 
@@ -81,10 +82,19 @@ def test_steps_repeated_after_a_resume_are_current_exactly_once(run: Run) -> Non
 def test_a_run_that_began_anew_shows_none_of_its_first_attempt(run: Run) -> None:
     for key in ("reward/mean", "warm_start/loss"):
         report(run, [(1, 1.0)], key=key)
-    run.attempts.update(superseded_after=-1)
+    run.attempts.update(superseded_after=NOTHING)
     begin(run, 2)
     report(run, [(1, 2.0)], attempt=2, key="warm_start/loss")
     assert series(run, "reward/mean").x == [] and series(run, "warm_start/loss").last == [2.0]
+
+
+def test_warm_start_steps_before_its_checkpoint_stay_current_and_those_after_it_are_repeated(run: Run) -> None:
+    report(run, [(step, 1.0) for step in range(1, 51)], key="warm_start/loss")
+    begin(run, 2)
+    resumed(run.pk, 2, 40, in_warm_start=True)
+    report(run, [(step, 2.0) for step in range(41, 61)], attempt=2, key="warm_start/loss")
+    found = series(run, "warm_start/loss")
+    assert found.x == list(range(1, 61)) and found.last == [1.0] * 40 + [2.0] * 20 and found.repeated == 0
 
 
 def test_the_warm_start_stays_current_when_training_resumes_after_it(run: Run) -> None:

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from vantage_trainer import checkpoint
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.data import Problem, Tokenizer, load
@@ -33,7 +35,7 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
     }
     if spec.warm_start is not None and not any(problem.solution for problem in problems):
         raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
-    snapshot = _last_snapshot(folder, journal)
+    snapshot = _last_snapshot(folder, journal, int(place.name))
     generator = Generator(model, spec=spec, log=place / "generator.log")
     generator.start()
     run = Run(
@@ -85,8 +87,15 @@ def _problems(path: Path, name: str, spec: RunSpec, tokenizer: Tokenizer, journa
     return problems
 
 
-def _last_snapshot(folder: Path, journal: Journal) -> Snapshot | None:
+def _last_snapshot(folder: Path, journal: Journal, attempt: int) -> Snapshot | None:
+    """Read the newest whole checkpoint and tell which it is: what earlier attempts did past it is repeated."""
     snapshot, sentences = checkpoint.load_last(folder / "checkpoints")
     for sentence in sentences:
         journal.warning(0, f"{sentence} An older one is used instead.")
+    if snapshot is not None:
+        at = snapshot.progress
+        told: dict[str, JsonValue] = {"from_step": at.step, "stage": at.stage, "checkpoint": f"checkpoints/{at.folder}"}
+        journal.event(at.step, "resumed", told)
+    elif attempt > 1:
+        journal.event(0, "resumed", {"from_step": None, "stage": "warm_start", "checkpoint": None})
     return snapshot

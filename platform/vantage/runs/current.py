@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Min
 
 from vantage.runs.models import Attempt, Event, Run
+from vantage.runs.prepare import NOTHING
 
 NO_END = 2**31 - 1
 WARM_START = "warm_start/"  # rows under these keys count their own steps
@@ -38,7 +39,8 @@ def _bounds(attempt: Attempt) -> tuple[int, int]:
 
 
 def _warm_start_bounds(attempt: Attempt) -> tuple[int, int]:
-    return (0, -1) if attempt.superseded_after == -1 else (0, NO_END)
+    kept = attempt.superseded_after
+    return 0, NO_END if kept is None or kept >= 0 else kept - NOTHING
 
 
 def _shifts(attempts: list[Attempt]) -> dict[int, float]:

@@ -14,6 +14,7 @@ from django.conf import settings
 from vantage.processes import Process
 
 JOURNALS = ("metrics", "samples", "events")
+STEPS = "step-"  # how the name of a checkpoint of a training step begins; one amid the warm start: start-
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,9 @@ class RunFolder:
     def attempt(self, number: int) -> "AttemptFolder":
         return AttemptFolder(self.path / "attempts" / str(number))
 
-    def checkpoints(self) -> set[int]:
-        """Return the steps of the whole checkpoints; a part-written one has another name."""
-        names = [path.name.removeprefix("step-") for path in (self.path / "checkpoints").glob("step-*")]
-        return {int(name) for name in names if name.isdigit()}
+    def checkpoints(self) -> set[str]:
+        """Return the whole checkpoints, as paths in this folder; the name of a part-written one begins with a dot."""
+        return {f"checkpoints/{path.name}" for path in (self.path / "checkpoints").glob("st*-*")}
 
 
 @dataclass(frozen=True)

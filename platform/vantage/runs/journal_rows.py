@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db import connection
 
 from vantage.runs.models import Checkpoint, Event, MetricKey, Run, Sample
+from vantage.runs.prepare import resumed
 from vantage.runs.tail import Line, number
 from vantage.stored import Json
 from vantage.text import storable
@@ -54,6 +55,10 @@ def _store_events(target: Target, lines: list[Line]) -> None:
     if kept:
         Checkpoint.objects.bulk_create(kept, ignore_conflicts=True)
         Run.objects.filter(pk=target.run).update(num_lost=0)  # it moved on: losses before this one are forgiven
+    for line in lines:
+        if line.get("kind") == "resumed" and isinstance(data := line.get("data"), dict):
+            step = None if data.get("from_step") is None else whole(data["from_step"])
+            resumed(target.run, target.attempt, step, in_warm_start=data.get("stage") == "warm_start")
 
 
 STORE: dict[str, Callable[[Target, list[Line]], None]] = {

@@ -77,6 +77,7 @@ class Run(models.Model):
     stopped_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="forks")
     parent_step = models.PositiveIntegerField(null=True)
+    keeps_optimizer = models.BooleanField(default=False)  # a fork goes on with its parent's Adam moments
     tags = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     notes = StoredText(blank=True)
     starred = models.BooleanField(default=False)
@@ -158,7 +159,7 @@ class Attempt(models.Model):
     supervisor = models.CharField(max_length=100, blank=True)  # host:pid of who renews the lease
     # Steps from resumed_from (null: from the start) to superseded_after (null: no end) are current.
     resumed_from = models.PositiveIntegerField(null=True)
-    superseded_after = models.IntegerField(null=True)  # -1: all of it was repeated, the warm start too
+    superseded_after = models.IntegerField(null=True)  # below 0: see prepare.NOTHING
     step = models.PositiveIntegerField(default=0)  # the newest step reported
     offsets = models.JSONField(default=dict)  # bytes of each journal file that are stored
     seqs = models.JSONField(default=dict)  # highest seq stored of each journal file: the cursor of who watches
@@ -283,7 +284,7 @@ class Checkpoint(models.Model):
     objects = RunRowQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["run", "step", "attempt"], name="one_checkpoint_per_step")]
+        constraints = [models.UniqueConstraint(fields=["run", "folder", "attempt"], name="one_checkpoint_per_folder")]
 
     def __str__(self) -> str:
         return f"checkpoint {self.step} of run {self.run_id}"

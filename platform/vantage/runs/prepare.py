@@ -7,10 +7,10 @@ from django.db.models import IntegerField, Value
 from django.db.models.functions import Coalesce, Least, Now
 
 from vantage.datasets.models import DatasetVersion
-from vantage.runs.folder import RunFolder, write_whole
-from vantage.runs.models import Attempt, Run
+from vantage.runs.folder import STEPS, RunFolder, write_whole
+from vantage.runs.models import Attempt, Checkpoint, Run
 
-NOTHING = -1  # superseded_after of an attempt that was repeated whole
+NOTHING = -(2**30)  # superseded_after of an attempt that was repeated whole; this + n: all but n warm-start steps
 
 
 def write_folder(run: Run, folder: RunFolder) -> None:
@@ -24,12 +24,20 @@ def write_folder(run: Run, folder: RunFolder) -> None:
     write_whole(folder.spec, json.dumps(run.spec))
 
 
-def begin(attempt: Attempt, step: int | None) -> None:
-    """Say that the attempt works, from the checkpoint at this step (None: from nothing); what went past it is over."""
-    kept = NOTHING if step is None else step
+def begin(attempt: Attempt) -> None:
+    """Say that the attempt works."""
     with transaction.atomic():
-        Attempt.objects.filter(pk=attempt.pk).update(resumed_from=step, started=Coalesce("started", Now()))
-        until = Least(Coalesce("superseded_after", Value(kept)), Value(kept), output_field=IntegerField())
-        earlier = Attempt.objects.filter(run=attempt.run_id, number__lt=attempt.number)
-        earlier.update(superseded_after=until)
+        Attempt.objects.filter(pk=attempt.pk).update(started=Coalesce("started", Now()))
         Run.objects.filter(pk=attempt.run_id, attempt=attempt.number).move("begin")
+
+
+def resumed(run: int, number: int, step: int | None, *, in_warm_start: bool = False) -> None:
+    """Settle which steps are current: the attempt went on from this one, what earlier ones did past it is repeated."""
+    trained = None if in_warm_start else step
+    kept = trained if trained is not None else NOTHING + (step or 0)
+    attempts = Attempt.objects.filter(run=run)
+    attempts.filter(number=number).update(resumed_from=trained)
+    until = Least(Coalesce("superseded_after", Value(kept)), Value(kept), output_field=IntegerField())
+    attempts.filter(number__lt=number).update(superseded_after=until)
+    stale = Checkpoint.objects.filter(run=run, attempt__lt=number, folder__contains=STEPS, step__gt=max(kept, -1))
+    stale.filter(pruned=None).update(pruned=Now())

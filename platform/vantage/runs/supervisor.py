@@ -70,7 +70,7 @@ class Supervisor:
         self.asked_at = 0.0
         self.renewed = 0.0
         self.away_until = 0.0
-        self.kept: set[int] = set()  # steps of checkpoints
+        self.kept: set[str] = set()  # checkpoints
         signal.signal(signal.SIGTERM, self._drain)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for who started us
 
@@ -101,7 +101,7 @@ class Supervisor:
             return False
         try:
             patiently(lambda: write_folder(self.attempt.run, self.folder))
-            patiently(lambda: begin(self.attempt, max(self.folder.checkpoints(), default=None)))
+            patiently(lambda: begin(self.attempt))
             self.trainer.start(self.attempt.devices)
         except (OSError, DatasetVersion.DoesNotExist) as error:
             self._record(Ending(Outcome.FAILED, "folder_not_written", f"The run folder could not be written: {error}"))
@@ -136,7 +136,7 @@ class Supervisor:
         found = self.folder.checkpoints()
         if found != self.kept:
             kept = Checkpoint.objects.filter(run=self.attempt.run_id, pruned=None)
-            kept.exclude(step__in=found).update(pruned=Now())
+            kept.exclude(folder__in=found).update(pruned=Now())
             self.kept = found
 
     def _renew(self) -> None:
