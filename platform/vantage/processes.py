@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -121,3 +122,22 @@ def _environment(pid: int) -> list[bytes]:
         return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+def reap(children: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Bury the dead that nobody waits for: a container's first process inherits every orphan; children keep theirs."""
+    ours = {child.pid: child for child in children if child.returncode is None}
+    while found := _ended():
+        if found in ours:
+            ours.pop(found).poll()
+        else:
+            os.waitpid(found, 0)
+
+
+def _ended() -> int | None:
+    """The pid of a child that has ended and is still to be buried."""
+    try:
+        found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:  # there are no children at all
+        return None
+    return found.si_pid if found else None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from django.db import connection
 from vantage.datasets.models import Dataset
@@ -36,10 +37,11 @@ class World:
     environment: dict[str, str]
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def agent(self, name: str = "n1", **script: object) -> subprocess.Popen[bytes]:
+    def agent(self, name: str = "n1", under: tuple[str, ...] = (), **script: object) -> subprocess.Popen[bytes]:
         environment = self.environment | {"SCRIPT": json.dumps(script)}
         log = (self.home / f"{name}.log").open("ab")
-        started = subprocess.Popen([sys.executable, "-P", "-c", AGENT, name], env=environment, stdout=log, stderr=log)
+        command = [*under, sys.executable, "-P", "-c", AGENT, name]
+        started = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         self.agents.append(started)
         return started
 
@@ -212,6 +214,28 @@ def test_a_leaving_node_gives_its_run_back_and_another_start_resumes_it(
     world.agent(steps=60, pause=0.01)
     until(lambda: status(run) == Status.SUCCEEDED)
     assert_every_step_is_current_once(run, 60)
+
+
+CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+@pytest.mark.skipif(subprocess.run([*CONTAINER, "true"], capture_output=True).returncode != 0, reason="no namespaces")
+def test_as_a_containers_first_process_a_node_buries_orphans_and_drains(
+    world: World, queue: Callable[..., Run]
+) -> None:
+    outside = world.agent(under=CONTAINER, steps=1000)
+    run = queue()
+    until(at_step(run, 7))
+    first = psutil.Process(outside.pid).children()[0]
+    enter = ["nsenter", "--target", str(first.pid), "--pid", "--mount"]
+    subprocess.run([*enter, "sh", "-c", "sleep 1 & exit"], check=True)
+    orphans = [child for child in first.children() if child.name() == "sleep"]
+    assert len(orphans) == 1
+    until(lambda: not orphans[0].is_running(), 10)  # psutil takes a zombie for running
+    first.terminate()
+    assert outside.wait(40) == 0
+    assert status(run) == Status.QUEUED and run.attempts.get().outcome == "drained"
+    assert not carrying("WORLD", str(world.home))
 
 
 def test_a_stalled_supervisor_is_ended_after_its_lease_and_replaced(world: World, queue: Callable[..., Run]) -> None:

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from vantage.nodes.devices import devices, usage
 from vantage.nodes.models import SILENT_AFTER, Node
-from vantage.processes import Process
+from vantage.processes import Process, reap
 from vantage.runs.folder import held, holder
 from vantage.runs.sweep import Started, sweep
 from vantage.runs.tasks import queue_of
@@ -38,11 +38,16 @@ def main(name: str | None) -> int:
     chosen = name or socket.gethostname()
     if not NAME.fullmatch(chosen):
         raise ValueError(f"{chosen} is no node name: use letters, digits, dots, dashes and underscores, 64 at most.")
-    with held(Path(settings.HOME) / "nodes" / f"{chosen}.lock") as lock:
+    with held(lock_of(chosen)) as lock:
         if lock is None:
             raise ValueError(f"A node named {chosen} runs here already; choose another name with --name.")
         Agent(chosen).serve()
     return 0
+
+
+def lock_of(name: str) -> Path:
+    """Held while the node runs, touched at each heartbeat: by its age a container's health check judges."""
+    return Path(settings.HOME) / "nodes" / f"{name}.lock"
 
 
 class Agent:
@@ -72,6 +77,7 @@ class Agent:
                 connection.close()
                 self.leases_count_from = time.monotonic() + settings.LEASE_SECONDS
                 time.sleep(1)
+            reap([*self.started.values(), *([self.celery] if self.celery else [])])
             time.sleep(0.2)
         self._drain()
 
@@ -82,6 +88,7 @@ class Agent:
             self.beat_due = now + BEAT_SECONDS
             used = usage(Path(settings.HOME))
             Node.objects.filter(pk=self.node.pk).update(heartbeat=timezone.now(), usage=used)
+            lock_of(self.name).touch()
         if now >= self.sweep_due:
             self.sweep_due = now + settings.SWEEP_SECONDS
             sweep(self.node, self.started, leases_count=now >= self.leases_count_from)
