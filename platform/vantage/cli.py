@@ -42,6 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     start.add_argument("--port", type=int, default=8000)
     start.add_argument("--demo", action="store_true", help="queue the demo run if there is no run yet")
     start.add_argument("--no-node", action="store_true", help="train no runs on this machine")
+    site = _command(commands, "web", "serve the site alone, with servers and nodes elsewhere", _web)
+    site.add_argument("--host", default="127.0.0.1", help="address to listen on (default: only this machine)")
+    site.add_argument("--port", type=int, default=8000)
     node = _command(commands, "node", "take runs from the queue and train them here", _node)
     node.add_argument("--name", help="what the site calls this machine (default: its host name)")
     link = _command(commands, "login-link", "make a one-time login link for the first admin", _login_link)
@@ -64,6 +67,12 @@ def _command(
 
 def _up(arguments: argparse.Namespace) -> int:
     return up(Options(arguments.host, arguments.port, arguments.demo, not arguments.no_node))
+
+
+def _web(arguments: argparse.Namespace) -> int:
+    from vantage.web import web  # uvicorn is of no use to the other commands
+
+    return web(arguments.host, arguments.port)
 
 
 def _node(arguments: argparse.Namespace) -> int:

@@ -1,12 +1,14 @@
-"""What `vantage up` does through Django before the site opens: tables, the first admin, a way in."""
+"""What `vantage up` and `vantage web` do through Django before the site opens: tables, the first admin, a way in."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import django
 from django.core.management import call_command
-from django.db import OperationalError, connections
+from django.db import OperationalError, connection, connections
 from django.urls import reverse
+
+MIGRATION_LOCK = 0x56616E74  # "Vant": Postgres' advisory lock of whoever changes the tables
 
 
 @contextmanager
@@ -25,9 +27,10 @@ def _connected() -> Iterator[None]:
 
 
 def migrate() -> None:
-    """Bring the tables up to date."""
+    """Bring the tables up to date; of two that start together one waits for the other."""
     django.setup()
     with _connected():
+        connection.cursor().execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK])  # closing the connection frees it
         call_command("migrate", verbosity=0, interactive=False)
 
 
