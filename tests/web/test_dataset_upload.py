@@ -105,6 +105,8 @@ def test_other_columns_can_be_chosen_and_are_previewed(people: Any, client_of: C
         ("rows.gz", b"\x1f\x8b....", "gzip"),
         ("rows.xlsx", b"PK\x03\x04....", "save it as CSV"),
         ("rows.jsonl", '{"a": 1}'.encode("utf-16"), "UTF-16"),
+        ("rows.csv", b"prompt,answer\ncaf\xe9,1\n", "line 2"),
+        ("rows.jsonl", b"one\ntwo\n", "line 1"),
     ],
 )
 def test_a_file_that_is_not_taken_gets_a_sentence(

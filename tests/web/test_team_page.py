@@ -43,7 +43,7 @@ def test_a_new_member_gets_a_link_that_works(people: Any, client_of: Clients) ->
     start = page.content.decode().index("/login/link/")
     path = page.content.decode()[start:].split('"')[0]
     client = Client()
-    assert client.get(path).status_code == 302
+    assert client.get(path)["Location"] == "/team/password/"
     assert "Lab" in client.get("/team/").content.decode()
     assert page["Cache-Control"] == "no-store"
 

@@ -29,6 +29,9 @@ def new(request: HttpRequest) -> HttpResponse:
         return show_new(request)
     try:
         name = checked_name(request.POST.get("name", ""))
+    except ValueError as refusal:
+        return show_new(request, name_refusal=str(refusal))
+    try:
         if request.POST.get("how") == "upload":
             return upload_file(request, name)
         return generate(request, name)
@@ -36,7 +39,10 @@ def new(request: HttpRequest) -> HttpResponse:
         return show_new(request, refusal=str(refusal))
 
 
-def show_new(request: HttpRequest, *, refusal: str = "", bound: Bound | None = None) -> HttpResponse:
+def show_new(
+    request: HttpRequest, *, refusal: str = "", name_refusal: str = "", bound: Bound | None = None
+) -> HttpResponse:
+    """Show both ways again with what was typed, each refusal where it belongs."""
     generators = [
         (key, generator, bound.root if bound and key == request.POST.get("generator") else form(generator.schema))
         for key, generator in GENERATORS.items()
@@ -48,8 +54,10 @@ def show_new(request: HttpRequest, *, refusal: str = "", bound: Bound | None = N
         "how": request.POST.get("how", ""),
         "name": showable(request.POST.get("name", request.GET.get("name", ""))),
         "refusal": refusal,
+        "name_refusal": name_refusal,
+        "refused": request.POST.get("generator", "upload"),
     }
-    return render(request, "datasets/new.html", context, status=400 if refusal or bound else 200)
+    return render(request, "datasets/new.html", context, status=400 if refusal or name_refusal or bound else 200)
 
 
 def generate(request: HttpRequest, name: str) -> HttpResponse:

@@ -7,7 +7,7 @@ from itertools import islice
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
-from vantage.datasets.columns import SAMPLE, Columns, row
+from vantage.datasets.columns import SAMPLE, Columns, names, row
 from vantage.datasets.models import DatasetVersion, Upload
 from vantage.datasets.problems import NewRow, Problem, Report, good_rows
 from vantage.datasets.reading import Record, file_format, records
@@ -31,12 +31,18 @@ def keep(team: Team, user: User, name: str, file: UploadedFile) -> Upload:
             for piece in file.chunks():
                 kept.write(piece)
         upload.format = file_format(upload.path, filename)
-        sample(upload)
+        _check_columns(sample(upload))
     except (ValueError, OSError):
         upload.path.unlink(missing_ok=True)
         raise
     upload.save(force_insert=True)
     return upload
+
+
+def _check_columns(first: list[Record]) -> None:
+    """Refuse a file of which no record can be read: there would be no column to choose."""
+    if first and not names(first):
+        raise ValueError(f"No record of this file can be read: {first[0].place} {first[0].fault}")
 
 
 def forget(upload: Upload) -> None:

@@ -6,6 +6,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -81,7 +82,8 @@ def show_link(request: HttpRequest, membership: Membership) -> HttpResponse:
         messages.info(request, f"{user.username} is in other teams too and logs in as before.")
         return redirect("team")
     record(membership.team, reader(request), "made a login link for", user.username)
-    return show_team(request, link=login_link(user), link_for=user.username)
+    onward = "" if user.has_usable_password() else f"?next={reverse('password')}"
+    return show_team(request, link=login_link(user) + onward, link_for=user.username)
 
 
 @require_POST
