@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from vantage.frontend import frontend_folder
+from vantage.web_log import LOGGING as LOGGING
 
 HOME = Path(os.environ.get("VANTAGE_HOME", ".vantage")).absolute()
 FRONTEND = frontend_folder()
