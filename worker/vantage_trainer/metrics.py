@@ -331,7 +331,12 @@ METRICS = (
         "Sampled so far in current steps, filtered samples included",
     ),
     Metric(
-        "tokens/trained", "Trained tokens", "tokens", "speed", "neither", "Tokens that carried a coefficient so far"
+        "tokens/trained",
+        "Trained tokens",
+        "tokens",
+        "speed",
+        "neither",
+        "Tokens that carried a coefficient so far, those of the warm start included",
     ),
     Metric(
         "tokens/per_second",
@@ -347,7 +352,7 @@ METRICS = (
         "FLOP",
         "speed",
         "neither",
-        "Floating-point operations so far: 6 N per trained token, 2 N per generated token",
+        "Floating-point operations so far, warm start included: 6 N per trained token, 2 N per generated token",
     ),
     Metric("compute/device_hours", "Device hours", "h", "speed", "neither", "Devices times wall time so far"),
     Metric("node/<device>/util", "Use", "fraction", "devices", "neither", "Share of the device that was busy"),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from vantage_trainer.metrics import NO_CLIP, ONE_STEP, Metric, find
+from vantage_trainer.rewards.scoring import part_names
 from vantage_trainer.spec import RunSpec
 
 
@@ -124,7 +125,8 @@ CHARTS = (
         "tokens",
         "speed",
         "Tokens so far",
-        "Generated counts every sampled token, filtered samples included; trained counts those with a coefficient.",
+        "Generated counts every sampled token, filtered samples included; trained counts those with a coefficient, "
+        "those of the warm start too.",
         ("tokens/generated", "tokens/trained"),
     ),
     Chart("flops", "speed", "FLOPs so far", "", ("compute/flops",)),
@@ -167,7 +169,7 @@ class Shown:
 
 def charts_of(spec: RunSpec, reported: set[str]) -> list[Shown]:
     """Return the charts of a run in reading order: what its spec promises and what it reported."""
-    known = sorted(expected(spec) | reported, key=_order)
+    known = sorted(expected(spec) | (reported - repeated(spec)), key=_order)
     shown = [Shown(chart, tuple(_keys(chart, known)), {}) for chart in CHARTS]
     others = [Chart(f"other-{n}", "other", key, "", (key,)) for n, key in enumerate(_others(known))]
     shown += [Shown(chart, chart.keys, {}) for chart in others[:MOST_OTHER]]
@@ -181,7 +183,19 @@ def expected(spec: RunSpec) -> set[str]:
     if spec.warm_start is None:
         unused.add("warm_start/loss")
     passes = {f"eval/{one.name}/pass@{k}" for one in spec.evaluation.sets for k in one.k}
-    return (always - unused) | passes
+    return (always - unused) | passes | (part_keys(spec) - repeated(spec))
+
+
+def part_keys(spec: RunSpec) -> set[str]:
+    return {f"reward/part/{name}" for name in part_names(spec.reward.parts)}
+
+
+def repeated(spec: RunSpec) -> set[str]:
+    """The part of a reward that is nothing else, unweighted and unshaped: it would draw the reward's line again."""
+    sampling = spec.algorithm.sampling
+    shaped = sampling.overlong is not None or sampling.truncated == "zero_reward"
+    alone = len(spec.reward.parts) == 1 and spec.reward.parts[0].weight == 1
+    return part_keys(spec) if alone and not shaped else set()
 
 
 def zero_reasons(keys: tuple[str, ...], spec: RunSpec) -> dict[str, str]:
