@@ -8,10 +8,12 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from vantage.datasets.models import Dataset, DatasetVersion, Row
+from vantage.runs.charts import charts_of
 from vantage.runs.models import Attempt, Event, LogTail, MetricKey, MetricRow, Run, Sample
 from vantage.teams.models import User
 from vantage_trainer.presets import PRESETS
-from vantage_trainer.spec import EvaluationSet, RunSpec
+from vantage_trainer.spec import EvaluationSet, RewardPart, RunSpec
 
 ClientOf = Callable[[User], Client]
 PAGES = (
@@ -181,3 +183,36 @@ def test_name_tags_and_notes_can_be_changed(run: Run, people: object, client_of:
 def test_the_spec_can_be_read_as_the_json_the_trainer_was_given(run: Run, people: object, client_of: ClientOf) -> None:
     answer = client_of(people.viewer).get(reverse("run_configuration", args=[run.pk]), {"format": "json"})
     assert RunSpec.model_validate_json(answer.content) == RunSpec.model_validate(run.spec)
+
+
+def test_a_filter_of_samples_leaves_the_counts_of_the_whole_group(
+    run: Run, people: object, client_of: ClientOf
+) -> None:
+    Sample.objects.filter(run=run).update(correct=True)
+    Sample.objects.filter(run=run, index=0).update(correct=False, reward=0.0)
+    page = client_of(people.viewer).get(reverse("run_samples", args=[run.pk]), {"only": "wrong"}).content.decode()
+    assert "3 of 4 correct, mean reward 0.6667; 1 shown" in page
+    assert page.count('class="answer"') == 1
+
+
+def test_samples_name_their_problem_and_the_answer_it_expects(run: Run, people: object, client_of: ClientOf) -> None:
+    dataset = Dataset.objects.create(team=run.team, name="sums")
+    version = DatasetVersion.objects.create(dataset=dataset, number=1, digest="d", num_rows=1)
+    Row.objects.create(version=version, number=1586, prompt="1 + 1", answer="<b>2</b>")
+    Run.objects.filter(pk=run.pk).update(datasets={"train": version.pk})
+    Sample.objects.filter(run=run).update(prompt_id="1586")
+    page = client_of(people.viewer).get(reverse("run_samples", args=[run.pk])).content.decode()
+    assert "problem 1586" in page
+    assert "<code>&lt;b&gt;2&lt;/b&gt;</code>" in page
+
+
+def test_reward_parts_have_their_chart_before_they_are_reported_unless_they_repeat_the_reward() -> None:
+    def parts(*chosen: RewardPart, reported: frozenset[str] = frozenset()) -> list[str]:
+        spec = RunSpec()
+        spec.reward.parts = list(chosen)
+        return [key for shown in charts_of(spec, set(reported)) for key in shown.keys if key.startswith("reward/part/")]
+
+    both = RewardPart(kind="exact"), RewardPart(kind="numeric", weight=0.5)
+    assert parts(*both) == ["reward/part/exact", "reward/part/numeric"]
+    assert parts(RewardPart(kind="exact"), reported=frozenset({"reward/part/exact"})) == []
+    assert parts(RewardPart(kind="exact", weight=2)) == ["reward/part/exact"]

@@ -9,6 +9,7 @@ from django.db.models import QuerySet, TextField
 from django.db.models.functions import Left, Length
 from django.http import QueryDict
 
+from vantage.datasets.models import Row
 from vantage.runs.models import Run, Sample
 
 FOLD_AFTER = 1200  # characters of a completion shown at once
@@ -60,35 +61,58 @@ def steps_of(run: Run) -> list[int]:
     return list(Sample.objects.filter(run=run).order_by("step").values_list("step", flat=True).distinct())
 
 
-def samples_of(run: Run, step: int, wish: SampleWish) -> QuerySet[Sample]:
-    """Samples of a step from the newest attempt that has it."""
+def samples_of(run: Run, step: int) -> QuerySet[Sample]:
+    """All samples of a step from the newest attempt that has it."""
     rows = Sample.objects.filter(run=run, step=step)
-    attempt = rows.order_by("-attempt").values_list("attempt", flat=True).first()
-    rows = rows.filter(**{"attempt": attempt} | FILTERS.get(wish.only, {}))
+    return rows.filter(attempt=rows.order_by("-attempt").values_list("attempt", flat=True).first())
+
+
+def wished(samples: QuerySet[Sample], wish: SampleWish) -> QuerySet[Sample]:
+    rows = samples.filter(**FILTERS.get(wish.only, {}))
     return rows.filter(text__icontains=wish.text) if wish.text else rows
 
 
 @dataclass(frozen=True)
-class Group:
-    """A prompt and the answers sampled for it."""
+class Whole:
+    """What is true of all answers to a prompt, whichever of them are shown."""
 
-    number: int
-    prompt: str
-    prompt_id: str
-    samples: list[Sample]
+    rewards: list[float | None]
+    num_correct: int
+
+    @property
+    def num(self) -> int:
+        return len(self.rewards)
 
     @property
     def mean(self) -> float | None:
-        rewards = [one.reward for one in self.samples if one.reward is not None and math.isfinite(one.reward)]
-        return sum(rewards) / len(rewards) if rewards else None
+        scored = [reward for reward in self.rewards if reward is not None and math.isfinite(reward)]
+        return sum(scored) / len(scored) if scored else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """A prompt, the answer it expects where that is known, and the answers sampled for it."""
+
+    number: int
+    samples: list[Sample]
+    whole: Whole
+    expected: str | None
 
     @property
-    def num_correct(self) -> int:
-        return sum(one.correct is True for one in self.samples)
+    def prompt(self) -> str:
+        return self.samples[0].prompt
+
+    @property
+    def prompt_id(self) -> str:
+        return self.samples[0].prompt_id
+
+    @property
+    def num_hidden(self) -> int:
+        return self.whole.num - len(self.samples)
 
 
-def groups_of(samples: QuerySet[Sample], page: int) -> tuple[list[Group], int]:
-    """One page of groups, and how many pages there are."""
+def groups_of(samples: QuerySet[Sample], all_of_step: QuerySet[Sample], page: int) -> tuple[list[Group], int]:
+    """One page of groups that have one of the samples, and how many pages there are."""
     numbers = list(samples.order_by("group").values_list("group", flat=True).distinct())
     num_pages = max(1, math.ceil(len(numbers) / GROUPS_PER_PAGE))
     page = min(max(page, 1), num_pages)
@@ -96,7 +120,31 @@ def groups_of(samples: QuerySet[Sample], page: int) -> tuple[list[Group], int]:
     by_group: dict[int, list[Sample]] = {number: [] for number in wanted}
     for sample in beginnings(samples.filter(group__in=wanted)).order_by("group", "index", "seq"):
         by_group[sample.group].append(sample)
-    return [Group(n, rows[0].prompt, rows[0].prompt_id, rows) for n, rows in by_group.items()], num_pages
+    wholes, answers = _wholes(all_of_step.filter(group__in=wanted)), _expected(by_group)
+    groups = [Group(n, rows, wholes[n], answers.get(rows[0].prompt_id)) for n, rows in by_group.items()]
+    return groups, num_pages
+
+
+def _wholes(samples: QuerySet[Sample]) -> dict[int, Whole]:
+    rows: dict[int, list[tuple[float | None, bool | None]]] = {}
+    for group, reward, correct in samples.values_list("group", "reward", "correct"):
+        rows.setdefault(group, []).append((reward, correct))
+    return {
+        group: Whole([reward for reward, _ in found], sum(correct is True for _, correct in found))
+        for group, found in rows.items()
+    }
+
+
+def _expected(by_group: dict[int, list[Sample]]) -> dict[str, str]:
+    """The answers in the training dataset, by prompt id: that is the row's number."""
+    firsts = [rows[0] for rows in by_group.values()]
+    if not firsts:
+        return {}
+    ids = {one.prompt_id for one in firsts}
+    numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 10]
+    version = Run.objects.values_list("datasets", flat=True).get(pk=firsts[0].run_id).get("train")
+    rows = Row.objects.filter(version=version, number__in=numbers).values_list("number", "answer")
+    return {str(number): answer for number, answer in rows}
 
 
 def beginnings(samples: QuerySet[Sample]) -> QuerySet[Sample]:

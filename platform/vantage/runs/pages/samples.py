@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from vantage.runs.browsing import FOLD_AFTER, SampleWish, groups_of, histogram, samples_of, steps_of
+from vantage.runs.browsing import FOLD_AFTER, SampleWish, groups_of, histogram, samples_of, steps_of, wished
 from vantage.runs.models import Sample
 from vantage.runs.pages.own import own_run
 from vantage.runs.pages.watching import head_of
@@ -23,8 +23,9 @@ def samples(request: HttpRequest, pk: int) -> HttpResponse:
     step = wish.step if wish.step in steps else (steps[-1] if steps else None)
     context = head_of(request, run, "run_samples") | {"wish": wish, "steps": steps, "step": step, "filters": TITLES}
     if step is not None:
-        chosen = samples_of(run, step, wish)
-        groups, num_pages = groups_of(chosen, wish.page)
+        all_of_step = samples_of(run, step)
+        chosen = wished(all_of_step, wish)
+        groups, num_pages = groups_of(chosen, all_of_step, wish.page)
         place = steps.index(step)
         context |= {
             "groups": groups,
