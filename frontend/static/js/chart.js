@@ -1,6 +1,7 @@
 // The one module that draws: a figure of figures.py in, a Plotly chart out. At most one chart is drawn per frame.
 import { palette } from "./palette.js";
 import { halfLife, smooth } from "./smooth.js";
+import { valueRange } from "./value-axis.js";
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif';
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset+autosize", showTips: false };
@@ -28,7 +29,7 @@ function drawNext() {
 export function prepared(figure, { smoothing = 0, hidden = new Set(), range = null } = {}) {
   const colours = palette();
   const data = figure.data.filter((trace) => !hidden.has(trace.meta.key)).flatMap((trace) => looks(trace, smoothing));
-  const made = { data: data.map(colours), layout: colours(dressed(figure.layout, range)) };
+  const made = { data: data.map(colours), layout: colours(dressed(figure.layout, range, valueRange(data))) };
   colours.done();
   return made;
 }
@@ -36,7 +37,7 @@ export function prepared(figure, { smoothing = 0, hidden = new Set(), range = nu
 function looks(whole, smoothing) {
   const trace = { ...whole, y: whole.y.map(drawable) };
   if (trace.meta.role !== "line") return [trace];
-  const line = { ...trace, hovertemplate: `%{y:.5~g}<extra>%{fullData.name}</extra>` };
+  const line = { ...trace, hovertemplate: `%{y:.7~g}<extra>%{fullData.name}</extra>` };
   if (!trace.stackgroup && !trace.mode.includes("markers")) Object.assign(line, dots(trace));
   const half = trace.meta.smooth ? halfLife(trace.x, smoothing) : 0;
   if (!half) return [line];
@@ -56,7 +57,7 @@ function dots({ x, y, line }) {
   return { mode: "lines+markers", marker: { size: x.map((_, n) => (alone[n] ? 5 : 0)), color, line: { width: 0 } } };
 }
 
-function dressed(layout, range) {
+function dressed(layout, range, values) {
   const axis = { zeroline: false, ticks: "", linecolor: "hairline", gridcolor: "hairline", tickfont: { size: 11 }, exponentformat: "e" }; // superscripts need inline style
   return {
     uirevision: "kept",
@@ -73,7 +74,10 @@ function dressed(layout, range) {
       title: { text: layout.xaxis.title, font: { size: 11 }, standoff: 4 },
       ...(range ? { range, autorange: false } : {}),
     },
-    yaxis: { ...axis, fixedrange: true, nticks: 6, ...layout.yaxis },
+    yaxis: {
+      ...axis, fixedrange: true, nticks: 6, automargin: true, ...layout.yaxis,
+      ...(values && !layout.yaxis.range ? { range: values, autorange: false } : {}),
+    },
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
   };
 }

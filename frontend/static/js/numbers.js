@@ -11,7 +11,9 @@ export function shown(value, unit = "") {
   }
   if (size !== 0 && size < 1e-3) return value.toExponential(1);
   if (unit === "fraction") return value.toFixed(3);
-  return Number.isInteger(value) ? String(value) : trim(value.toPrecision(4));
+  if (Number.isInteger(value)) return String(value);
+  const text = trim(value.toPrecision(4));
+  return text.includes(".") ? text : trim(value.toPrecision(7)); // 1.00002 is no 1
 }
 
 function trim(text) {
