@@ -149,24 +149,6 @@ def test_a_theme_that_was_chosen_stays(visit: Callable) -> None:
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(15, 17, 20)"
 
 
-def test_an_algorithm_fills_its_parts_and_a_refusal_stands_beside_its_field(visit: Callable) -> None:
-    seed(lengths=())
-    visitor = visit("maya")
-    page = visitor.go("/runs/new/")
-    page.fill("[name='budget.steps']", "77")
-    page.select_option("#preset", "dapo")
-    expect(page.locator("[name='algorithm.trust_region:clip.high']")).to_have_value("0.28")
-    expect(page.locator("[name='budget.steps']")).to_have_value("77")
-    page.fill("[name='optimization.learning_rate']", "0")
-    expect(page.locator(".field", has=page.locator("#f-optimization-learning_rate")).locator(".error")).to_be_visible()
-    page.fill("[name='optimization.learning_rate']", "1e-5")
-    expect(page.locator("p.error")).to_have_count(0)
-    page.get_by_role("button", name="Launch").last.click()
-    page.wait_for_url("**/runs/*/")
-    assert Run.objects.get(spec__budget__steps=77).status == "queued"
-    assert visitor.complaints == []
-
-
 def test_the_first_tab_leads_past_the_navigation(visit: Callable) -> None:
     people()
     page = visit("maya").go("/runs/")

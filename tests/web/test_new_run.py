@@ -8,6 +8,7 @@ from django.urls import reverse
 from vantage.datasets.models import Dataset, DatasetVersion
 from vantage.runs.models import Run
 from vantage.teams.models import Team, User
+from vantage_trainer.presets import PRESETS
 from vantage_trainer.spec import RunSpec
 
 ClientOf = Callable[[User], Client]
@@ -41,7 +42,7 @@ def filled(page: object) -> dict[str, str]:
 def test_the_form_begins_with_a_run_that_can_be_launched(data: Team, people: object, client_of: ClientOf) -> None:
     member = client_of(people.member)
     page = member.get(reverse("run_new"))
-    answer = member.post(reverse("run_new"), filled(page) | {"run_name": "first"})
+    answer = member.post(reverse("run_new"), filled(page) | {"run_name": "first", "launch": "1"})
     run = Run.objects.get()
     assert answer["Location"] == reverse("run", args=[run.pk])
     assert (run.name, run.created_by, run.team) == ("first", people.member, data)
@@ -59,6 +60,7 @@ def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_to_c
         "optimization.learning_rate": "0",
         "budget.steps": "many",
         "rollout.temperature": "0.7",
+        "launch": "1",
     }
     answer = member.post(reverse("run_new"), sent)
     page = answer.content.decode()
@@ -122,6 +124,31 @@ def test_a_clone_begins_as_its_original_and_shows_what_was_changed(
     sent = filled(page) | {"from": original.pk, "rollout.temperature": "0.9"}
     summary = member.post(reverse("run_check"), sent).json()["summary"]
     assert "<del>0.8</del> <ins>0.9</ins>" in summary
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_clone_takes_any_preset_and_shows_what_it_gains_and_loses(
+    preset: str, data: Team, people: object, make_run: Callable[..., Run], client_of: ClientOf
+) -> None:
+    original = make_run(name="old", spec=RunSpec(algorithm=PRESETS["grpo"].algorithm).model_dump(mode="json"))
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"), {"from": original.pk})) | {"from": original.pk}
+    page = member.post(reverse("run_new"), sent | {"reference": preset, "use_preset": "1"})
+    assert page.context["spec"].algorithm == PRESETS[preset].algorithm
+    checked = member.post(reverse("run_check"), filled(page) | {"from": original.pk})
+    assert checked.status_code == 200
+    assert ("<ins>–</ins>" in checked.json()["summary"]) == (preset not in ("grpo",))
+    assert Run.objects.get() == original
+
+
+def test_only_the_launch_button_launches(data: Team, people: object, client_of: ClientOf) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {"run_name": "typed", "rollout.group_size": "1"}
+    page = member.post(reverse("run_new"), sent)
+    assert page.status_code == 200 and 'value="typed"' in page.content.decode()
+    assert page.context["root"].get("rollout.group_size").errors
+    member.post(reverse("run_new"), sent | {"rollout.group_size": "8", "check": "1"})
+    assert not Run.objects.exists()
 
 
 def test_no_foreign_run_is_cloned_and_no_viewer_launches(

@@ -5,11 +5,30 @@ const WAIT = 350;
 let timer = 0;
 let asked = 0;
 
+// Ask the server; null where it did not answer as it should: an error, a page for logging in, no network.
+async function ask(address, data) {
+  try {
+    const response = await fetch(address, { method: "POST", body: data });
+    return response.ok && !response.redirected ? await response.text() : null;
+  } catch {
+    return null;
+  }
+}
+
+function complain(text) {
+  delete summary.dataset.stale;
+  const said = summary.querySelector(".not-answered") ?? Object.assign(document.createElement("p"), { className: "error not-answered" });
+  said.textContent = text;
+  summary.prepend(said);
+}
+
 async function check() {
+  clearTimeout(timer);
   const mine = ++asked;
-  const response = await fetch(form.dataset.check, { method: "POST", body: new FormData(form) });
-  if (!response.ok || response.redirected || mine !== asked) return;
-  const answer = await response.json();
+  const answered = await ask(form.dataset.check, new FormData(form));
+  if (mine !== asked) return;
+  if (answered === null) return complain("The form could not be checked: the server gave no answer. What stands below may be out of date; it is checked again with your next change.");
+  const answer = JSON.parse(answered);
   summary.innerHTML = answer.summary; // escaped by the server
   delete summary.dataset.stale;
   showSentences(answer.errors, "error");
@@ -68,27 +87,36 @@ function checkSoon() {
 }
 
 // A button that changes the form's shape (a preset, another row) posts the form and puts the answer in its place.
+// Without an answer the form stays as it is: it is never submitted from here, for that would launch the run.
 async function reshape(button) {
-  const data = new FormData(form, button);
   button.setAttribute("aria-busy", "true");
-  const response = await fetch(form.action, { method: "POST", body: data });
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const fresh = page.querySelector(".fields-column");
-  if (!fresh) return HTMLFormElement.prototype.submit.call(form);
+  const answered = await ask(form.action, new FormData(form, button));
+  button.removeAttribute("aria-busy");
+  const fresh = new DOMParser().parseFromString(answered ?? "", "text/html").querySelector(".fields-column");
+  if (!fresh) return complain("The form could not be changed: the server gave no answer. All fields are as they were; try again.");
   form.querySelector(".fields-column").replaceWith(fresh);
+  hideNeedless();
   document.dispatchEvent(new Event("htmx:after:swap")); // variants.js shows the chosen variants again
   document.getElementById(button.id || "preset")?.focus();
   check();
 }
 
+// The form's default button, which Enter presses, only checks; to launch one presses Launch.
 form.addEventListener("submit", (event) => {
-  if (!event.submitter?.matches("[name='use_preset'], [name='form.add'], [name='form.remove']")) return;
+  if (event.submitter?.name === "launch") return;
   event.preventDefault();
-  reshape(event.submitter);
+  if (event.submitter?.matches("[name='use_preset'], [name='form.add'], [name='form.remove']")) reshape(event.submitter);
+  else check();
 });
 form.addEventListener("input", checkSoon);
 form.addEventListener("change", ({ target }) => {
   if (target.id === "preset") reshape(form.querySelector("[data-use-preset]"));
   else checkSoon();
 });
-for (const button of form.querySelectorAll("[data-use-preset]")) button.hidden = true;
+
+// With scripts the choice of a preset fills in its parts at once.
+function hideNeedless() {
+  for (const button of form.querySelectorAll("[data-use-preset]")) button.hidden = true;
+}
+
+hideNeedless();

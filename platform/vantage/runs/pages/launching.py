@@ -95,7 +95,7 @@ def typed(request: HttpRequest) -> dict[str, str]:
 @require_http_methods(["GET", "POST"])
 @require_role(Role.MEMBER)
 def run_new(request: HttpRequest) -> HttpResponse:
-    """Show the form; a POST launches the run, or shows beside each field what to change."""
+    """Show the form; the launch button launches the run, any other POST shows beside each field what to change."""
     draft = draft_of(request)
     if draft.bound is None:
         return show(request, draft)
@@ -103,6 +103,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
         return show(request, with_algorithm(draft, request.POST.get("reference", "")))
     if draft.bound.value is None:
         return show(request, draft, status=200 if draft.bound.reshaped else 400)
+    if "launch" not in request.POST:
+        return show(request, replace(draft, bound=refused(draft, draft.bound, draft.bound.value)))
     return launch(request, draft, draft.bound, draft.bound.value)
 
 
@@ -126,11 +128,16 @@ def check(request: HttpRequest) -> JsonResponse:
     draft = draft_of(request)
     assert draft.bound is not None
     bound, spec = draft.bound, draft.bound.value
-    if spec is not None and (found := all_refusals(draft.team, spec)):
-        bound = bound.with_errors(by_path(found))
+    if spec is not None:
+        bound = refused(draft, bound, spec)
     notes = bound.with_errors(by_path(pointless(spec))).root if spec is not None and not bound.errors else None
     part = render(request, "runs/summary.html", summary(draft, spec, num_wrong=len(sentences(bound.root))))
     return JsonResponse({"errors": sentences(bound.root), "notes": sentences(notes), "summary": part.content.decode()})
+
+
+def refused(draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> Bound[RunSpec]:
+    """The form with every reason why its run cannot work."""
+    return bound.with_errors(by_path(all_refusals(draft.team, spec)))
 
 
 def sentences(root: FormField | None) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from django import template
 
+from vantage.runs.configuration import Missing
 from vantage.text import showable
 
 register = template.Library()
@@ -85,7 +86,9 @@ def query(context: template.Context, **changes: object) -> str:
 
 @register.filter
 def plain(value: object) -> str:
-    """Write a value of a spec: text as it is, lists with commas, numbers exactly."""
+    """Write a value of a spec: text as it is, lists with commas, numbers exactly, a dash for what is not there."""
+    if isinstance(value, Missing):
+        return "–"
     if isinstance(value, list):
         return ", ".join(plain(item) for item in value) or "none"
     return showable(value) if isinstance(value, str) else json.dumps(value)
