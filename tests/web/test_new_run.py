@@ -5,8 +5,11 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 from django.urls import reverse
+from vantage.algorithms import store
+from vantage.algorithms.models import Algorithm
 from vantage.datasets.models import Dataset, DatasetVersion
 from vantage.runs.models import Run
+from vantage.runs.table import lines
 from vantage.teams.models import Team, User
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.spec import RunSpec
@@ -139,6 +142,21 @@ def test_a_clone_takes_any_preset_and_shows_what_it_gains_and_loses(
     assert checked.status_code == 200
     assert ("<ins>–</ins>" in checked.json()["summary"]) == (preset not in ("grpo",))
     assert Run.objects.get() == original
+
+
+def test_a_run_is_named_after_the_teams_own_algorithm_until_its_parts_differ(
+    data: Team, people: object, client_of: ClientOf
+) -> None:
+    store.save(data, people.member, "mine", PRESETS["dr_grpo"].algorithm, "")
+    member = client_of(people.member)
+    chosen = filled(member.get(reverse("run_new"))) | {"reference": "mine@1", "use_preset": "1"}
+    sent = filled(member.post(reverse("run_new"), chosen)) | {"launch": "1"}
+    member.post(reverse("run_new"), sent)
+    member.post(reverse("run_new"), sent | {"algorithm.trust_region:clip.low": "0.1"})
+    assert [line.algorithm for line in lines(list(Run.objects.order_by("pk")))] == ["mine@1", "mine@1, changed"]
+    store.delete(Algorithm.objects.get(), people.admin)
+    page = member.get(reverse("run_new"), {"from": Run.objects.earliest("pk").pk})
+    assert '<option value="" selected>mine@1</option>' in page.content.decode()
 
 
 def test_only_the_launch_button_launches(data: Team, people: object, client_of: ClientOf) -> None:

@@ -49,15 +49,6 @@ def reference_for(algorithm: Algorithm) -> Literal["start", "none"]:
     return "start" if algorithm.regularizer.kl else "none"
 
 
-def is_changed(algorithm: dict) -> bool:
-    """Whether a stored composition computes something else than the preset whose name it carries."""
-    preset = PRESETS.get(str(algorithm.get("preset")))
-    return preset is not None and {**preset.algorithm.model_dump(mode="json"), "preset": None} != {
-        **algorithm,
-        "preset": None,
-    }
-
-
 @dataclass(frozen=True)
 class Estimate:
     """What a spec asks for, in counts that do not depend on the machine."""

@@ -10,7 +10,7 @@ from django.db.models import F, Func, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce, Now
 from django.http import QueryDict
 
-from vantage.runs.drafting import is_changed
+from vantage.algorithms.labels import labels
 from vantage.runs.latest import Point, newest
 from vantage.runs.models import Attempt, MetricKey, MetricRow, Run
 from vantage.runs.spark import Spark, spark
@@ -65,16 +65,11 @@ class Line:
     low: Point | None
     high: Point | None
     spark: Spark | None
+    algorithm: str
 
     @property
     def share(self) -> float:
         return min(1.0, self.step / self.steps) if self.steps else 0.0
-
-    @property
-    def algorithm(self) -> str:
-        composition = self.run.spec.get("algorithm") or {}
-        name = str(composition.get("preset") or "own")
-        return f"{name}, changed" if is_changed(composition) else name
 
     @property
     def model(self) -> str:
@@ -97,7 +92,7 @@ class Line:
 
 
 def page_of(runs: QuerySet[Run], wish: Wish) -> tuple[Page, list[Line]]:
-    """Return one page of the wished runs and its lines, in four queries however many runs there are."""
+    """Return one page of the wished runs and its lines, in five queries however many runs there are."""
     page = Paginator(ordered(narrowed(runs, wish), wish), PER_PAGE).get_page(wish.page)
     return page, lines(list(page.object_list))
 
@@ -140,7 +135,11 @@ def lines(runs: list[Run]) -> list[Line]:
     last = newest([(run.pk, REWARD) for run in runs] + ends)
     passes = newest([(pk, f"eval/{name}/pass@1") for pk, name in sets.items() if name], SPARK_POINTS)
     steps = dict(Attempt.objects.filter(run__in=runs, number=F("run__attempt")).values_list("run", "step"))
-    return [_line(run, sets[run.pk], last, passes, steps.get(run.pk, 0)) for run in runs]
+    named = labels([(run.team_id, run.spec.get("algorithm") or {}) for run in runs])
+    return [
+        _line(run, sets[run.pk], last, passes, steps.get(run.pk, 0), name)
+        for run, name in zip(runs, named, strict=True)
+    ]
 
 
 def first_set(spec: dict) -> str:
@@ -148,7 +147,7 @@ def first_set(spec: dict) -> str:
     return str(sets[0].get("name", "")) if sets else ""
 
 
-def _line(run: Run, held_out: str, last: dict, passes: dict, step: int) -> Line:
+def _line(run: Run, held_out: str, last: dict, passes: dict, step: int, algorithm: str) -> Line:
     history = passes.get((run.pk, f"eval/{held_out}/pass@1"), [])
 
     def point(key: str) -> Point | None:
@@ -163,4 +162,5 @@ def _line(run: Run, held_out: str, last: dict, passes: dict, step: int) -> Line:
         point(f"eval/{held_out}/low"),
         point(f"eval/{held_out}/high"),
         spark([(one.step, one.value) for one in history]),
+        algorithm,
     )

@@ -167,12 +167,12 @@ def with_algorithm(draft: Draft, reference: str) -> Draft:
 
 
 def composition(team: Team, reference: str) -> Algorithm | None:
-    """What a reference means in the team; a preset's composition carries its name."""
+    """What a reference means in the team; the composition carries it as its label."""
     try:
         found = store.find(team, reference)
     except ValueError:  # it was deleted while the form stood open: the form stays as it is
         return None
-    return found.model_copy(update={"preset": reference}) if reference in PRESETS else found
+    return found.model_copy(update={"preset": reference})
 
 
 def summary(draft: Draft, spec: RunSpec | None, *, num_wrong: int = 0) -> dict[str, object]:
@@ -187,7 +187,7 @@ def summary(draft: Draft, spec: RunSpec | None, *, num_wrong: int = 0) -> dict[s
 
 
 def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
-    root, posted = draft.root, request.POST
+    root, posted, algorithms = draft.root, request.POST, store.choices(draft.team)
     name = posted.get("run_name", copy_name(draft.parent, draft.team) if draft.parent else "")
     context = summary(draft, draft.spec, num_wrong=len(sentences(root))) | {
         "section": "runs",
@@ -195,9 +195,10 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "sections": [(slug, title, says, root.get(slug)) for slug, title, says in SECTIONS],
         "root": root,
         "seed": root.get("seed"),
-        "algorithms": store.choices(draft.team),
-        "reference": posted.get("reference") or preset_in(draft),
-        "preset": PRESETS.get(preset_in(draft)),
+        "algorithms": algorithms,
+        "is_offered": reference_in(draft) in dict(algorithms),
+        "reference": reference_in(draft),
+        "preset": PRESETS.get(reference_in(draft)),
         "versions": draft.versions,
         "run_name": name,
         "run_tags": posted.get("run_tags", ", ".join(draft.parent.tags) if draft.parent else ""),
@@ -206,7 +207,7 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
     return render(request, "runs/new.html", context, status=status)
 
 
-def preset_in(draft: Draft) -> str:
-    """The preset whose name the form's composition carries."""
+def reference_in(draft: Draft) -> str:
+    """The preset or version that the form's composition is named after."""
     raw = draft.bound.raw.get("algorithm") if draft.bound else draft.base.algorithm.model_dump()
-    return str(raw.get("preset", "")) if isinstance(raw, dict) else ""
+    return str(raw.get("preset") or "") if isinstance(raw, dict) else ""
