@@ -20,6 +20,7 @@ from vantage.processes import Process, carrying, end
 from vantage.runs.create import create_run
 from vantage.runs.folder import RunFolder, is_held
 from vantage.runs.models import Event, MetricRow, Run
+from vantage.runs.resuming import resume
 from vantage.runs.series import series
 from vantage.runs.states import Status
 from vantage.runs.trainer_process import MARK
@@ -199,6 +200,39 @@ def test_a_stopped_run_ends_with_a_checkpoint(world: World, queue: Callable[...,
     until(lambda: status(run) == Status.STOPPED)
     assert time.monotonic() - begun < 5
     assert run.checkpoints.count() == 1 and run.attempts.get().outcome == "stopped"
+
+
+def test_a_stopped_run_that_a_person_resumes_goes_on_from_its_checkpoint(
+    world: World, queue: Callable[..., Run]
+) -> None:
+    world.agent(steps=60, pause=0.1, every=1000)
+    run = queue()
+    until(at_step(run, 3))
+    Run.objects.filter(pk=run.pk).move("ask_stop")
+    until(lambda: status(run) == Status.STOPPED)
+    run.refresh_from_db()
+    assert resume(run) and not resume(run)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert run.attempts.count() == 2
+    assert_every_step_is_current_once(run, 60)
+
+
+def test_a_run_of_a_dead_node_is_lost_waits_for_it_and_goes_on_when_it_returns(
+    world: World, queue: Callable[..., Run]
+) -> None:
+    agent = world.agent("n1", steps=60, pause=0.1, every=10)
+    run = queue()
+    until(at_step(run, 13))
+    agent.kill()
+    end(carrying("WORLD", str(world.home)), signal.SIGKILL, 5)  # the machine is gone
+    world.agent("n2", steps=60)
+    until(lambda: status(run) == Status.LOST)
+    run.refresh_from_db()
+    assert run.sentence.startswith("Its node n1 has been silent since") and run.attempts.get().outcome == ""
+    world.agent("n1", steps=60)
+    until(lambda: status(run) == Status.SUCCEEDED)
+    assert {attempt.node.name for attempt in run.attempts.select_related("node") if attempt.node} == {"n1"}
+    assert_every_step_is_current_once(run, 60)
 
 
 def test_a_leaving_node_gives_its_run_back_and_another_start_resumes_it(

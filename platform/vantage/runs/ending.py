@@ -55,6 +55,8 @@ def record_end(attempt: Attempt, ending: Ending) -> bool:
         told = {"code": ending.code, "sentence": ending.sentence}
         if not Attempt.objects.live().filter(pk=attempt.pk).update(outcome=ending.outcome, ended=Now(), **told):
             return False
+        if run.status == Status.LOST:  # its node was silent for long, but the attempt lived on
+            Run.objects.filter(pk=run.pk).find()
         name = TRANSITION[ending.outcome]
         if run.status == Status.STOPPING:
             name = INSTEAD.get(name, name)

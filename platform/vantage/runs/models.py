@@ -38,6 +38,10 @@ class RunQuerySet(TeamQuerySet):
         sources, target, _ = TRANSITIONS[name]
         return self.filter(status__in=sources).update(status=target, **fields)
 
+    def find(self) -> int:
+        """Take up again what was lost only because its node was cut off."""
+        return self.move("find", code="", sentence="")
+
     def claim(self, pk: int, node: Node) -> "Attempt | None":
         """Take a queued run for a node with a lease and devices; None if someone was faster or too few are free."""
         with transaction.atomic():
@@ -119,7 +123,15 @@ class AttemptQuerySet(RunRowQuerySet):
     def renew(self, pk: int, supervisor: str) -> bool:
         """Extend the lease; False: the attempt is over or fenced off, and its trainer has to end."""
         ours = Attempt.objects.filter(pk__in=self.newest().filter(pk=pk).values("pk"), outcome=Outcome.LIVE)
-        return ours.update(lease_until=lease_end(), supervisor=supervisor) == 1
+        renewed = ours.update(lease_until=lease_end(), supervisor=supervisor) == 1
+        if renewed:
+            Run.objects.filter(attempts=pk).find()
+        return renewed
+
+    def abandon(self) -> int:
+        """End attempts that live on a silent node: should it come back, they are refused and end their trainer."""
+        told = {"code": "abandoned", "sentence": "It was given up while its node was silent."}
+        return self.live().update(outcome=Outcome.LOST, ended=Now(), **told)
 
 
 def lease_end() -> CombinedExpression:

@@ -49,7 +49,13 @@ TRANSITIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "drain": ((Status.STARTING, Status.RUNNING), Status.QUEUED, "its node leaves; whoever comes next resumes it"),
     "lose": ((Status.STARTING, Status.RUNNING), Status.LOST, "lease expired and trainer lock free"),
     "lose_stopping": ((Status.STOPPING,), Status.STOPPED, "lost while it was being stopped: that was the wish"),
+    "silence": ((Status.STARTING, Status.RUNNING), Status.LOST, "its node has been silent for many leases"),
+    "find": ((Status.LOST,), Status.RUNNING, "the silent node came back with the attempt alive"),
     "retry": ((Status.LOST,), Status.QUEUED, "a lost run starts again from its last checkpoint"),
     "give_up": ((Status.LOST,), Status.FAILED, "lost too often"),
-    "resume": ((Status.STOPPED, Status.FAILED), Status.QUEUED, "a person continues a run that has ended"),
+    "resume": (
+        (Status.STOPPED, Status.FAILED, Status.LOST),
+        Status.QUEUED,
+        "a person continues it from its last checkpoint",
+    ),
 }

@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from vantage.runs.announce import announce
-from vantage.runs.models import Run
+from vantage.runs.models import Attempt, Run
 from vantage.teams.models import User
 
 
@@ -12,6 +12,9 @@ def stop_run(run: Run, person: User) -> bool:
     """Ask a run at work to stop, or take a waiting one out of the queue; False: it has ended already."""
     chosen = Run.objects.filter(pk=run.pk)
     waited = {"ended": Now(), "sentence": "Stopped while it waited."}
-    moved = chosen.move("ask_stop", stopped_by=person) or chosen.move("withdraw", stopped_by=person, **waited)
+    with transaction.atomic():
+        moved = chosen.move("ask_stop", stopped_by=person)
+        if not moved and (moved := chosen.move("withdraw", stopped_by=person, **waited)):
+            Attempt.objects.filter(run=run).abandon()
     transaction.on_commit(lambda: announce(run.pk, run.team_id))
     return bool(moved)

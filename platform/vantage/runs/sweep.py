@@ -11,6 +11,7 @@ from vantage.nodes.models import Node
 from vantage.runs.dispatch import start_supervisor, take_runs
 from vantage.runs.folder import RunFolder, holder, is_held
 from vantage.runs.models import Attempt
+from vantage.runs.silence import lose_silent
 
 STARTING = timedelta(seconds=30)  # what a first supervisor may take from the claim to its first sign of life
 Started = dict[int, subprocess.Popen[bytes]]  # by attempt: the supervisors that this agent has started
@@ -25,6 +26,7 @@ def sweep(node: Node, started: Started, *, leases_count: bool) -> None:
     if leases_count:
         for attempt in live.expired():
             _end_stalled(attempt, node)
+        lose_silent()
     for attempt, supervisor in take_runs(node):
         started[attempt.pk] = supervisor
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from django.utils import timezone
 
-from vantage.runs.models import Run, RunQuerySet
+from vantage.runs.models import Attempt, Run, RunQuerySet
 from vantage.teams.audit import record
 from vantage.teams.models import User
 from vantage.text import showable
@@ -46,6 +46,8 @@ def clean_tags(tags: Iterable[str]) -> list[str]:
 def _set_deleted(runs: list[Run], user: User, verb: str) -> list[int]:
     moment = timezone.now() if verb == "deleted" else None
     Run.objects.filter(pk__in=[run.pk for run in runs]).update(deleted=moment)
+    if moment:
+        Attempt.objects.filter(run__in=runs).abandon()
     for run in runs:
         record(run.team, user, f"{verb} run", str(run))
     return [run.pk for run in runs]

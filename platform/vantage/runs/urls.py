@@ -26,5 +26,6 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/checkpoints/", records.checkpoints, name="run_checkpoints"),
     path("runs/<int:pk>/configuration/", records.configuration, name="run_configuration"),
     path("runs/<int:pk>/stop/", changing.stop, name="run_stop"),
+    path("runs/<int:pk>/resume/", changing.resume, name="run_resume"),
     path("runs/<int:pk>/edit/", changing.edit, name="run_edit"),
 ]

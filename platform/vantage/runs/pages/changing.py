@@ -1,10 +1,11 @@
-"""What a person does to one run: stop it, rename it, tag it, note something."""
+"""What a person does to one run: stop it, resume it, rename it, tag it, note something."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from vantage.runs import resuming
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
 from vantage.runs.stopping import stop_run
@@ -24,6 +25,22 @@ def stop(request: HttpRequest, pk: int) -> HttpResponse:
         messages.success(request, "Asked to stop: it writes a checkpoint and ends within seconds.")
     else:
         messages.info(request, "It had ended already.")
+    return redirect("run", pk=run.pk)
+
+
+@require_POST
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Queue a run that has ended again, from its last checkpoint."""
+    run = own_run(request, pk)
+    may(request, run.team, Role.MEMBER)
+    found = resuming.prospect(run)
+    if found is None and resuming.is_resumable(run):
+        messages.warning(request, "There is no checkpoint to go on from: clone the run to begin again.")
+    elif found is not None and resuming.resume(run):
+        record(run.team, reader(request), "resumed run", str(run))
+        messages.success(request, f"Queued. {found.sentence}")
+    else:
+        messages.info(request, "It waits or works already, or has reached its end.")
     return redirect("run", pk=run.pk)
 
 

@@ -11,6 +11,7 @@ from vantage.runs.models import Run
 from vantage.runs.overview import overview
 from vantage.runs.pages.own import own_run
 from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
+from vantage.runs.resuming import is_resumable, prospect, whereabouts
 from vantage.runs.states import OVER, Status
 from vantage.teams.access import can
 from vantage.teams.models import Role
@@ -28,6 +29,7 @@ SMOOTHINGS = (("0", "None"), ("0.01", "Light"), ("0.03", "Medium"), ("0.1", "Str
 
 def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
     """What every tab of a run shows above itself."""
+    may_resume = is_resumable(run)
     return {
         "section": "runs",
         "run": run,
@@ -37,6 +39,9 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "may_change": can(request, run.team, Role.MEMBER),
         "can_stop": run.status not in (*OVER, Status.STOPPING),
         "is_over": run.status in OVER,
+        "may_resume": may_resume,
+        "prospect": prospect(run) if may_resume else None,
+        "whereabouts": whereabouts(run),
     }
 
 
