@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from vantage_trainer import checkpoint
+from vantage_trainer import checkpoint, fork
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.data import Problem, Tokenizer, load
 from vantage_trainer.failure import Failure
@@ -36,6 +36,7 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
     if spec.warm_start is not None and not any(problem.solution for problem in problems):
         raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
     snapshot = _last_snapshot(folder, journal, int(place.name))
+    parent = fork.read(folder) if snapshot is None else None
     generator = Generator(model, spec=spec, log=place / "generator.log")
     generator.start()
     run = Run(
@@ -53,6 +54,8 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
     )
     if snapshot is not None:
         resume(run, snapshot)
+    elif parent is not None:
+        fork.begin(run, parent)
     return run
 
 

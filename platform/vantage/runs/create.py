@@ -10,6 +10,7 @@ from vantage_trainer.spec import RunSpec
 
 from vantage.datasets.naming import lookup
 from vantage.runs.announce import announce
+from vantage.runs.forking import fork_refusals, keeps_optimizer
 from vantage.runs.models import Run
 from vantage.runs.states import Kind
 from vantage.runs.tasks import nudge_nodes
@@ -36,9 +37,11 @@ def create_run(
     notes: str = "",
     parent: Run | None = None,
     parent_step: int | None = None,
+    optimizer: str = "auto",
 ) -> Run:
-    """Queue a run. Raises Refused with every reason why it cannot work."""
-    if found := all_refusals(team, spec):
+    """Queue a run, or with a parent step a fork. Raises Refused with every reason why it cannot work."""
+    fork = (parent, parent_step) if parent is not None and parent_step is not None else None
+    if found := all_refusals(team, spec, fork):
         raise Refused(found)
     with transaction.atomic():
         Team.objects.select_for_update().get(pk=team.pk)  # numbers are given out one at a time
@@ -56,6 +59,7 @@ def create_run(
             notes=notes,
             parent=parent,
             parent_step=parent_step,
+            keeps_optimizer=fork is not None and keeps_optimizer(optimizer, fork[0], spec),
             node=parent.node if parent else None,
         )
         transaction.on_commit(nudge_nodes)
@@ -63,9 +67,10 @@ def create_run(
     return run
 
 
-def all_refusals(team: Team, spec: RunSpec) -> list[Refusal]:
-    """Return the trainer's refusals, and those that only the team's data tell."""
-    return refusals(spec) + list(_unknown_datasets(team, spec))
+def all_refusals(team: Team, spec: RunSpec, fork: tuple[Run, int] | None = None) -> list[Refusal]:
+    """Return the trainer's refusals, and those that only the team's data tell; a fork names its parent and step."""
+    found = refusals(spec) + list(_unknown_datasets(team, spec))
+    return found + list(fork_refusals(team, spec, *fork)) if fork else found
 
 
 def references(spec: RunSpec) -> dict[str, str]:

@@ -37,6 +37,11 @@ class RunFolder:
     def supervisor_lock(self) -> Path:
         return self.path / "supervisor.lock"
 
+    @property
+    def parent(self) -> Path:
+        """Where a fork finds the checkpoint that it begins with."""
+        return self.path / "parent"
+
     def data(self, name: str) -> Path:
         return self.path / "data" / f"{name}.jsonl"
 

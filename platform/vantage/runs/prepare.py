@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce, Least, Now
 
 from vantage.datasets.models import DatasetVersion
 from vantage.runs.folder import STEPS, RunFolder, write_whole
+from vantage.runs.forking import place_parent
 from vantage.runs.models import Attempt, Checkpoint, Run
 
 NOTHING = -(2**30)  # superseded_after of an attempt that was repeated whole; this + n: all but n warm-start steps
@@ -21,6 +22,7 @@ def write_folder(run: Run, folder: RunFolder) -> None:
     for name, version in run.datasets.items():
         folder.data(name).parent.mkdir(exist_ok=True)
         DatasetVersion.objects.get(pk=version).write_jsonl(folder.data(name))
+    place_parent(run, folder)
     write_whole(folder.spec, json.dumps(run.spec))
 
 

@@ -26,6 +26,11 @@ from vantage.teams.audit import record
 from vantage.teams.models import Role, Team
 
 HIDDEN = ("schema_version", "algorithm.preset")
+OPTIMIZER_CHOICES = (
+    ("auto", "Kept if the optimizer's settings stay as they are"),
+    ("keep", "Kept"),
+    ("fresh", "Fresh"),
+)
 SECTIONS = (
     ("model", "Model", "What learns."),
     ("data", "Data", "The problems it trains on."),
@@ -51,6 +56,7 @@ class Draft:
     parent: Run | None
     base: RunSpec
     bound: Bound[RunSpec] | None
+    step: int | None = None  # of the parent's checkpoint, if this is a fork
 
     @property
     def choices(self) -> dict:
@@ -67,6 +73,10 @@ class Draft:
         return self.bound.value if self.bound else self.base
 
     @property
+    def fork(self) -> tuple[Run, int] | None:
+        return (self.parent, self.step) if self.parent is not None and self.step is not None else None
+
+    @property
     def changes(self) -> list[Change]:
         """How it differs from the run that it was cloned from."""
         known = self.spec.model_dump(mode="json") if self.spec else None
@@ -76,15 +86,23 @@ class Draft:
 def draft_of(request: HttpRequest) -> Draft:
     team = current_team(request)
     versions = versions_of(team)
-    origin = request.POST.get("from", "") or request.GET.get("from", "")
-    parent = own_run(request, int(origin)) if origin.isdigit() and len(origin) < 18 else None
+    origin, step = number_in(request, "from", most=2**63), number_in(request, "step", most=2**31)
+    parent = own_run(request, origin) if origin is not None else None
     base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions)
+    if parent and step is not None:
+        base = base.model_copy(update={"warm_start": None})
     if reference := request.GET.get("algorithm", ""):
         base = base.model_copy(update={"algorithm": composition(team, reference) or base.algorithm})
     bound = None
     if request.method == "POST":
         bound = bind(RunSpec, typed(request), base=base, choices=choices_of(versions), words=WORDS, hidden=HIDDEN)
-    return Draft(team, versions, parent, base, bound)
+    return Draft(team, versions, parent, base, bound, step if parent else None)
+
+
+def number_in(request: HttpRequest, name: str, *, most: int) -> int | None:
+    """A whole number in the form or the address; None: there is none that could be meant."""
+    text = request.POST.get(name, "") or request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < most else None
 
 
 def typed(request: HttpRequest) -> dict[str, str]:
@@ -110,14 +128,17 @@ def run_new(request: HttpRequest) -> HttpResponse:
 
 def launch(request: HttpRequest, draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> HttpResponse:
     tags = clean_tags(request.POST.get("run_tags", "").split(","))
+    name = clean_name(request.POST.get("run_name", ""))
+    parent, step = draft.fork or (None, None)
+    optimizer = request.POST.get("optimizer", "auto")
     try:
-        run = create_run(draft.team, reader(request), clean_name(request.POST.get("run_name", "")), spec, tags=tags)
-    except Refused as refused:
-        wrong = Draft(
-            draft.team, draft.versions, draft.parent, draft.base, bound.with_errors(by_path(refused.refusals))
+        run = create_run(
+            draft.team, reader(request), name, spec, tags=tags, parent=parent, parent_step=step, optimizer=optimizer
         )
+    except Refused as refused:
+        wrong = replace(draft, bound=bound.with_errors(by_path(refused.refusals)))
         return show(request, wrong, status=400)
-    record(draft.team, reader(request), "launched run", str(run))
+    record(draft.team, reader(request), "forked run" if parent else "launched run", str(run))
     return redirect("run", pk=run.pk)
 
 
@@ -137,7 +158,7 @@ def check(request: HttpRequest) -> JsonResponse:
 
 def refused(draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> Bound[RunSpec]:
     """The form with every reason why its run cannot work."""
-    return bound.with_errors(by_path(all_refusals(draft.team, spec)))
+    return bound.with_errors(by_path(all_refusals(draft.team, spec, draft.fork)))
 
 
 def sentences(root: FormField | None) -> dict[str, list[str]]:
@@ -200,6 +221,9 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "reference": reference_in(draft),
         "preset": PRESETS.get(reference_in(draft)),
         "versions": draft.versions,
+        "step": draft.step,
+        "optimizer": posted.get("optimizer", "auto"),
+        "optimizer_choices": OPTIMIZER_CHOICES,
         "run_name": name,
         "run_tags": posted.get("run_tags", ", ".join(draft.parent.tags) if draft.parent else ""),
         "is_refused": status == 400,

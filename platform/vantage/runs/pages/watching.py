@@ -13,7 +13,7 @@ from vantage.runs.pages.own import own_run
 from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
 from vantage.runs.resuming import is_resumable, prospect, whereabouts
 from vantage.runs.states import OVER, Status
-from vantage.teams.access import can
+from vantage.teams.access import can, reader
 from vantage.teams.models import Role
 
 TABS = (
@@ -40,6 +40,8 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "can_stop": run.status not in (*OVER, Status.STOPPING),
         "is_over": run.status in OVER,
         "may_resume": may_resume,
+        "parent": Run.objects.visible_to(reader(request)).filter(pk=run.parent_id).first(),
+        "forks": Run.objects.visible_to(reader(request)).filter(parent=run).exclude(parent_step=None).order_by("pk"),
         "prospect": prospect(run) if may_resume else None,
         "whereabouts": whereabouts(run),
     }
