@@ -216,3 +216,34 @@ def test_reward_parts_have_their_chart_before_they_are_reported_unless_they_repe
     assert parts(*both) == ["reward/part/exact", "reward/part/numeric"]
     assert parts(RewardPart(kind="exact"), reported=frozenset({"reward/part/exact"})) == []
     assert parts(RewardPart(kind="exact", weight=2)) == ["reward/part/exact"]
+
+
+def test_what_a_run_does_now_ends_when_something_else_begins(run: Run, people: object, client_of: ClientOf) -> None:
+    def tell(seq: int, kind: str, **data: object) -> str:
+        Event.objects.create(run=run, attempt=1, seq=seq, step=7, time=100 + seq, kind=kind, data=data)
+        page = client_of(people.viewer).get(reverse("run_head", args=[run.pk])).content.decode()
+        return page.partition("<dt>Now</dt><dd>")[2].partition("<")[0].strip()
+
+    assert tell(2, "phase", name="loading", progress=None) == "Loading the model"
+    assert tell(3, "stage", name="warm_start", steps=700) == "Step 8"
+    assert tell(4, "phase", name="checkpointing", progress=None) == "Writing a checkpoint"
+    assert tell(5, "checkpoint", step=0) == "Step 8"
+    assert tell(6, "waiting", what="the generator's engine", since=1.0) == "Waits for the generator&#x27;s engine"
+    assert tell(7, "phase", name="syncing", progress=None) == "Moving weights"
+    assert tell(8, "sync", version=1) == "Step 8"
+    assert tell(9, "phase", name="updating", progress=None) == "Updating"
+    MetricRow.objects.filter(run=run).update(time=200)
+    assert tell(10, "phase", name="generating", progress=None) == "Step 8"
+
+
+def test_a_run_at_rest_is_deleted_from_its_page_and_brought_back(run: Run, people: object, client_of: ClientOf) -> None:
+    member, place, button = client_of(people.member), reverse("run", args=[run.pk]), 'value="delete">'
+    assert button not in member.get(place).content.decode()
+    Run.objects.filter(pk=run.pk).update(status="failed")
+    assert button in member.get(place).content.decode()
+    assert button not in client_of(people.viewer).get(place).content.decode()
+    gone = member.post(reverse("runs_change"), {"act": "delete", "run": run.pk}, follow=True).content.decode()
+    assert "1 run deleted." in gone and "Undo" in gone
+    assert member.get(place).status_code == 404
+    member.post(reverse("runs_restore"), {"run": run.pk})
+    assert member.get(place).status_code == 200

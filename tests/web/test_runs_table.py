@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from vantage.nodes.models import Node
 from vantage.runs.models import Attempt, MetricKey, MetricRow, Run
 from vantage.teams.models import AuditEntry, User
 
@@ -125,3 +127,43 @@ def test_going_back_leads_nowhere_else(people: object, make_run: MakeRun, client
 def test_nothing_yet_says_what_to_do_next(people: object, client_of: ClientOf) -> None:
     page = client_of(people.member).get(reverse("runs")).content.decode()
     assert "No runs yet" in page and reverse("run_new") in page
+
+
+def test_a_run_is_found_by_its_number_algorithm_and_tags(
+    people: object, make_run: MakeRun, client_of: ClientOf
+) -> None:
+    make_run(name="first", spec={"algorithm": {"preset": "dapo"}}, notes="like #2")
+    make_run(name="second", tags=["Sweep 7"])
+    make_run(name="2 thirds", spec={"algorithm": {"preset": None}})
+    reader = client_of(people.viewer)
+
+    def found(text: str) -> list[str]:
+        return sorted(names(reader.get(reverse("runs"), {"q": text})))
+
+    assert found("#2") == ["second"]
+    assert found("2") == ["2 thirds", "first", "second"]
+    assert found("DAPO") == ["first"]
+    assert found("sweep") == ["second"]
+    assert found("own") == ["2 thirds"]
+    assert found("²") == []
+
+
+def test_a_warm_start_shows_how_far_it_is_until_it_is_through(
+    people: object, make_run: MakeRun, client_of: ClientOf
+) -> None:
+    run = make_run(spec={"warm_start": {"steps": 3}, "budget": {"steps": 40}}, status="running", attempt=1)
+    node = Node.objects.create(name="box", host="box", devices=[{"id": "cpu0", "kind": "cpu"}])
+    Attempt.objects.create(run=run, number=1, lease_until=timezone.now(), node=node)
+    key = MetricKey.objects.get_or_create(name="warm_start/loss")[0]
+    reader = client_of(people.viewer)
+
+    def shown_at(step: int) -> list[bool]:
+        MetricRow.objects.create(run=run, attempt=1, seq=step, key=key, step=step, time=step, value=1)
+        pages = [reader.get(reverse(name)).content.decode() for name in ("runs", "nodes")]
+        return [f"warm start {step} / 3" in page for page in pages]
+
+    assert shown_at(1) == [True, True]
+    assert shown_at(2) == [True, True]
+    head = reader.get(reverse("run_head", args=[run.pk])).content.decode()
+    assert "1 s" in head and "of the warm start" in head
+    assert shown_at(3) == [False, False]

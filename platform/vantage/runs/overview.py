@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from vantage.runs.latest import Point, newest
 from vantage.runs.models import Attempt, Event, Run
 from vantage.runs.states import ACTIVE
-from vantage.runs.table import Line, first_set, lines
+from vantage.runs.table import WARM_LOSS, Line, first_set, lines
+from vantage.text import showable
 
 PACE_STEPS = 20  # the remaining time is guessed from the pace of this many steps
 PHASES = {
@@ -21,14 +22,18 @@ PHASES = {
 }
 
 
+ENDS = ("checkpoint", "evaluation", "sync")  # events that tell that what went before is done
+BEGINS = ("phase", "stage", "waiting")
+
+
 @dataclass(frozen=True)
 class Phase:
-    """What the trainer does now; done and total where it counts."""
+    """What the trainer does or waits for now; done and total where it counts."""
 
     title: str
-    done: int | None
-    total: int | None
-    since: float
+    done: int | None = None
+    total: int | None = None
+    since: float | None = None  # of a wait
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,6 @@ class Overview:
     line: Line
     attempt: Attempt | None
     phase: Phase | None
-    waiting: dict | None
     warnings: list[Event]
     remaining: float | None
     best: Point | None
@@ -57,8 +61,7 @@ def overview(run: Run) -> Overview:
     return Overview(
         line,
         attempt,
-        phase_of(run) if is_active else None,
-        waiting_of(run) if is_active else None,
+        phase_of(run, line) if is_active else None,
         list(Event.objects.filter(run=run, kind="warning").order_by("-attempt", "-seq")[:3]),
         remaining(run, line) if is_active else None,
         best_of(run, held_out),
@@ -66,28 +69,36 @@ def overview(run: Run) -> Overview:
     )
 
 
-def phase_of(run: Run) -> Phase | None:
-    event = Event.objects.filter(run=run, attempt=run.attempt, kind="phase").order_by("-seq").first()
+def phase_of(run: Run, line: Line) -> Phase | None:
+    """What the newest event began; where another has ended it since, what the run is at as a whole."""
+    events = Event.objects.filter(run=run, attempt=run.attempt)
+    event = events.filter(kind__in=(*BEGINS, *ENDS)).order_by("-seq").first()
     if event is None:
         return None
-    progress = event.data.get("progress") or {}
     name = str(event.data.get("name", ""))
-    return Phase(PHASES.get(name, name), progress.get("done"), progress.get("total"), event.time)
+    if event.kind == "waiting":
+        return Phase(f"Waits for {showable(str(event.data.get('what', '')))}", since=event.data.get("since"))
+    reported = line.reward is not None and line.reward.time > event.time
+    if reported or event.kind in (*ENDS, "stage") or name == "warm_start":
+        return _stage_of(line)
+    progress = event.data.get("progress") or {}
+    return Phase(PHASES.get(name, name), progress.get("done"), progress.get("total"))
 
 
-def waiting_of(run: Run) -> dict | None:
-    """What the trainer waits for, unless it has begun something since."""
-    newest = Event.objects.filter(run=run, attempt=run.attempt, kind__in=["waiting", "phase"]).order_by("-seq").first()
-    return newest.data if newest is not None and newest.kind == "waiting" else None
+def _stage_of(line: Line) -> Phase:
+    if line.warm is not None:
+        return Phase(PHASES["warm_start"], line.warm.step, line.warm.steps)
+    return Phase(f"Step {min(line.step + 1, line.steps)}")
 
 
 def remaining(run: Run, line: Line) -> float | None:
-    """Guess the seconds left from the pace of the newest steps."""
-    points = newest([(run.pk, "time/step")], PACE_STEPS).get((run.pk, "time/step"), [])
+    """Guess the seconds left from the pace of the newest steps: of the warm start, while that lasts."""
+    key, steps = (WARM_LOSS, line.warm.steps) if line.warm else ("time/step", line.steps)
+    points = newest([(run.pk, key)], PACE_STEPS).get((run.pk, key), [])
     if len(points) < 2 or points[-1].step == points[0].step:
         return None
     pace = (points[-1].time - points[0].time) / (points[-1].step - points[0].step)
-    return max(0.0, pace * (line.steps - points[-1].step))
+    return max(0.0, pace * (steps - points[-1].step))
 
 
 def best_of(run: Run, held_out: str) -> Point | None:

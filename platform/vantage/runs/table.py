@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Self
 
 from django.core.paginator import Page, Paginator
@@ -20,6 +22,7 @@ PER_PAGE = 50
 SPARK_POINTS = 40
 SORTS = ("name", "status", "created", "duration", "reward", "pass")
 REWARD = "reward/mean"
+WARM_LOSS = "warm_start/loss"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,21 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """How far a stage is that counts its own steps."""
+
+    step: int
+    steps: int
+
+
+@dataclass(frozen=True)
 class Line:
-    """One run as the table shows it."""
+    """One run as the table shows it; `warm` while it is in its warm start."""
 
     run: Run
     step: int
     steps: int
+    warm: Stage | None
     reward: Point | None
     passed: Point | None
     low: Point | None
@@ -99,11 +111,21 @@ def page_of(runs: QuerySet[Run], wish: Wish) -> tuple[Page, list[Line]]:
 
 def narrowed(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:
     if wish.text:
-        number = Q(number=int(wish.text)) if wish.text.isdigit() and len(wish.text) < 10 else Q()
-        runs = runs.filter(Q(name__icontains=wish.text) | Q(notes__icontains=wish.text) | number)
+        runs = runs.filter(matching(wish.text))
     if wish.status:
         runs = runs.filter(status__in=ACTIVE if wish.status == "active" else [wish.status])
     return runs.filter(tags__contains=[wish.tag]) if wish.tag else runs
+
+
+def matching(text: str) -> Q:
+    """Names, notes, tags and algorithms that hold the text, and the run of this number; #5 is only a number."""
+    bare = text.removeprefix("#")
+    number = Q(number=int(bare)) if bare.isascii() and bare.isdigit() and len(bare) < 10 else Q()
+    if number and text.startswith("#"):
+        return number
+    own = Q(spec__algorithm__preset=None) if text.lower() == "own" else Q()
+    words = ("name", "notes", "tags", "spec__algorithm__preset")
+    return reduce(or_, (Q(**{f"{word}__icontains": text}) for word in words), number | own)
 
 
 def ordered(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:
@@ -132,7 +154,7 @@ def lines(runs: list[Run]) -> list[Line]:
     """Add to each run its progress, newest reward, and newest held-out pass@1 with interval and history."""
     sets = {run.pk: first_set(run.spec) for run in runs}
     ends = [(pk, f"eval/{name}/{end}") for pk, name in sets.items() if name for end in ("low", "high")]
-    last = newest([(run.pk, REWARD) for run in runs] + ends)
+    last = newest([(run.pk, key) for run in runs for key in (REWARD, WARM_LOSS)] + ends)
     passes = newest([(pk, f"eval/{name}/pass@1") for pk, name in sets.items() if name], SPARK_POINTS)
     steps = dict(Attempt.objects.filter(run__in=runs, number=F("run__attempt")).values_list("run", "step"))
     named = labels([(run.team_id, run.spec.get("algorithm") or {}) for run in runs])
@@ -157,6 +179,7 @@ def _line(run: Run, held_out: str, last: dict, passes: dict, step: int, algorith
         run,
         step,
         int((run.spec.get("budget") or {}).get("steps") or 0),
+        None if step or point(REWARD) else warm_start_of(run, point(WARM_LOSS)),
         point(REWARD),
         history[-1] if history else None,
         point(f"eval/{held_out}/low"),
@@ -164,3 +187,10 @@ def _line(run: Run, held_out: str, last: dict, passes: dict, step: int, algorith
         spark([(one.step, one.value) for one in history]),
         algorithm,
     )
+
+
+def warm_start_of(run: Run, last: Point | None) -> Stage | None:
+    """The warm start of a run that has one and is not through it."""
+    steps = int((run.spec.get("warm_start") or {}).get("steps") or 0)
+    done = last.step if last else 0
+    return Stage(done, steps) if done < steps else None

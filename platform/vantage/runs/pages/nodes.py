@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET
 from vantage.nodes.models import Node
 from vantage.runs.models import Attempt, Run
 from vantage.runs.states import Outcome, Status
+from vantage.runs.table import Line, lines
 from vantage.teams.access import reader
 
 MOST_WAITING = 100
@@ -21,6 +22,7 @@ class Shown:
     run: Run | None
     attempt: Attempt | None = None
     place: int = 0
+    line: Line | None = None
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,13 @@ def nodes(request: HttpRequest) -> HttpResponse:
 
 def working(own: set[int]) -> dict[int, list[Shown]]:
     """What each node works on."""
+    live = list(Attempt.objects.filter(outcome=Outcome.LIVE).select_related("run").order_by("created"))
+    seen = {one.run_id: one.run for one in live if one.run.team_id in own and one.run.deleted is None}
+    progress = {line.run.pk: line for line in lines(list(seen.values()))}
     found: dict[int, list[Shown]] = {}
-    for attempt in Attempt.objects.filter(outcome=Outcome.LIVE).select_related("run").order_by("created"):
-        run = attempt.run if attempt.run.team_id in own and attempt.run.deleted is None else None
-        found.setdefault(attempt.node_id or 0, []).append(Shown(run, attempt))
+    for attempt in live:
+        shown = Shown(seen.get(attempt.run_id), attempt, line=progress.get(attempt.run_id))
+        found.setdefault(attempt.node_id or 0, []).append(shown)
     return found
 
 

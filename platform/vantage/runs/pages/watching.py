@@ -12,7 +12,7 @@ from vantage.runs.overview import overview
 from vantage.runs.pages.own import own_run
 from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
 from vantage.runs.resuming import is_resumable, prospect, whereabouts
-from vantage.runs.states import OVER, Status
+from vantage.runs.states import ACTIVE, OVER, Status
 from vantage.teams.access import can, reader
 from vantage.teams.models import Role
 
@@ -38,6 +38,7 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "tab": tab,
         "may_change": can(request, run.team, Role.MEMBER),
         "can_stop": run.status not in (*OVER, Status.STOPPING),
+        "may_delete": run.status not in ACTIVE,
         "is_over": run.status in OVER,
         "may_resume": may_resume,
         "parent": Run.objects.visible_to(reader(request)).filter(pk=run.parent_id).first(),
