@@ -28,6 +28,9 @@ def one_set(**fields: object) -> dict:
 
 
 REFUSED = [
+    ("no_model", "model.name", {"model": {"source": "folder", "name": " "}}),
+    ("unknown_model", "model.name", {"model": {"source": "tiny", "name": "large"}}),
+    ("unavailable", "model.source", {"model": {"source": "package", "name": "a-package"}}),
     ("unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
     (
         "critic_with_a_scale",
@@ -155,6 +158,8 @@ REFUSED += [
     ("unavailable", "resources.hosts", {"resources": {"hosts": 2}}),
 ]
 NOTED = [
+    ("untrained_without_warm_start", "warm_start", {"model": {"source": "tiny"}}),
+    ("nothing_evaluated", "evaluation.sets", {"evaluation": {"sets": []}}),
     ("never_off_policy", "algorithm.trust_region.kind", algorithm(**CLIPPED)),
     (
         "denominator_unread",

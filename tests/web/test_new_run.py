@@ -7,11 +7,15 @@ from django.test import Client
 from django.urls import reverse
 from vantage.algorithms import store
 from vantage.algorithms.models import Algorithm
-from vantage.datasets.models import Dataset, DatasetVersion
+from vantage.datasets.models import Dataset, DatasetVersion, Row
+from vantage.datasets.naming import find
+from vantage.runs.drafting import versions_of
 from vantage.runs.models import Run
+from vantage.runs.pairing import pair
 from vantage.runs.table import lines
 from vantage.teams.models import Team, User
 from vantage_trainer.presets import PRESETS
+from vantage_trainer.refusals import pointless
 from vantage_trainer.spec import RunSpec
 
 ClientOf = Callable[[User], Client]
@@ -21,7 +25,8 @@ ClientOf = Callable[[User], Client]
 def data(people: object) -> Team:
     for name, num_rows in (("sums", 64), ("sums-heldout", 32)):
         dataset = Dataset.objects.create(team=people.team, name=name)
-        DatasetVersion.objects.create(dataset=dataset, number=1, digest=name, num_rows=num_rows)
+        version = DatasetVersion.objects.create(dataset=dataset, number=1, digest=name, num_rows=num_rows)
+        version.rows.create(number=1, prompt="1+1=", answer="2", solution="1+1=2")
     return people.team
 
 
@@ -52,6 +57,7 @@ def test_the_form_begins_with_a_run_that_can_be_launched(data: Team, people: obj
     spec = RunSpec.model_validate(run.spec)
     assert (spec.data.train, spec.evaluation.sets[0].dataset) == ("sums@1", "sums-heldout@1")
     assert spec.algorithm.preset == "grpo"
+    assert spec.warm_start and not pointless(spec)
 
 
 def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_to_change(
@@ -127,6 +133,41 @@ def test_a_clone_begins_as_its_original_and_shows_what_was_changed(
     sent = filled(page) | {"from": original.pk, "rollout.temperature": "0.9"}
     summary = member.post(reverse("run_check"), sent).json()["summary"]
     assert "<del>0.8</del> <ins>0.9</ins>" in summary
+
+
+@pytest.mark.parametrize(
+    ("names", "train", "held_out"),
+    [
+        (["sums", "sums-heldout", "latest"], "sums@1", "sums-heldout@1"),
+        (["gsm8k-train", "sums-heldout", "gsm8k_test"], "gsm8k-train@1", "gsm8k_test@1"),
+        (["words", "sums-heldout", "latest"], "latest@1", None),
+        (["sums-heldout"], "sums-heldout@1", None),
+        ([], None, None),
+    ],
+)
+def test_the_form_begins_with_datasets_that_belong_together(
+    names: list[str], train: str | None, held_out: str | None, people: object
+) -> None:
+    for name in names:
+        Dataset.objects.create(team=people.team, name=name).versions.create(number=1, digest=name, num_rows=1)
+    assert pair(versions_of(people.team)) == (
+        train and find(people.team, train),
+        held_out and find(people.team, held_out),
+    )
+
+
+def test_data_without_solutions_begins_without_a_warm_start_and_refuses_one(
+    data: Team, people: object, client_of: ClientOf
+) -> None:
+    Row.objects.update(solution="")
+    member = client_of(people.member)
+    page = member.get(reverse("run_new"))
+    assert page.context["spec"].warm_start is None
+    notes = member.post(reverse("run_check"), filled(page)).json()["notes"]
+    assert "random weights" in notes["f-warm_start"][0]
+    answer = member.post(reverse("run_new"), filled(page) | {"warm_start": "on", "launch": "1"})
+    assert answer.status_code == 400 and not Run.objects.exists()
+    assert "sums@1 has none" in answer.context["root"].get("warm_start").errors[0]
 
 
 @pytest.mark.parametrize("preset", PRESETS)

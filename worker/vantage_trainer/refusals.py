@@ -5,7 +5,7 @@
 
 from pydantic import BaseModel, ValidationError
 
-from vantage_trainer import meaningless, refused_compositions, refused_datasets, refused_runs, unavailable
+from vantage_trainer import meaningless, refused_compositions, refused_datasets, refused_runs, unavailable, unlikely
 from vantage_trainer.composition import Algorithm
 from vantage_trainer.explained import explained
 from vantage_trainer.refusal import Refusal
@@ -24,8 +24,8 @@ def refusals(spec: RunSpec) -> list[Refusal]:
 
 
 def pointless(spec: RunSpec) -> list[Refusal]:
-    """Point out options that the rest of the run makes meaningless; they stop nothing."""
-    return [note for check in meaningless.CHECKS for note in check(spec)]
+    """Point out options that the rest of the run makes meaningless, and what rarely ends well; they stop nothing."""
+    return [note for check in (*meaningless.CHECKS, *unlikely.CHECKS) for note in check(spec)]
 
 
 def explain(error: ValidationError, root: type[BaseModel] = RunSpec) -> list[Refusal]:

@@ -191,7 +191,20 @@ def devices_not_divided(spec: RunSpec) -> Iterator[Refusal]:
         )
 
 
+def unknown_model(spec: RunSpec) -> Iterator[Refusal]:
+    if not spec.model.name.strip():
+        yield refuse("no_model", "model.name", "Name the model: tiny, a folder on the node or a hub id.")
+    elif spec.model.source == "tiny" and spec.model.name not in ("tiny", "tiny-untied"):
+        yield refuse(
+            "unknown_model",
+            "model.name",
+            "Vantage makes no model called {name}; choose tiny or tiny-untied, or another source.",
+            name=spec.model.name,
+        )
+
+
 CHECKS: tuple[RunCheck, ...] = (
+    unknown_model,
     group_of_one,
     batch_of_one,
     batch_not_divided,

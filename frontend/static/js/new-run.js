@@ -120,3 +120,4 @@ function hideNeedless() {
 }
 
 hideNeedless();
+check(); // what deserves a word stands there from the beginning

@@ -77,6 +77,11 @@ class DatasetVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.dataset.name}@{self.number}"
 
+    @property
+    def has_solutions(self) -> bool:
+        """Whether a warm start finds anything to imitate."""
+        return self.rows.exclude(solution="").exists()
+
     def write_jsonl(self, path: Path) -> int:
         """Write the rows in the run folder's form; returns how many."""
         num_rows = 0

@@ -69,7 +69,7 @@ def create_run(
 
 def all_refusals(team: Team, spec: RunSpec, fork: tuple[Run, int] | None = None) -> list[Refusal]:
     """Return the trainer's refusals, and those that only the team's data tell; a fork names its parent and step."""
-    found = refusals(spec) + list(_unknown_datasets(team, spec))
+    found = [*refusals(spec), *_unknown_datasets(team, spec), *_nothing_to_imitate(team, spec)]
     return found + list(fork_refusals(team, spec, *fork)) if fork else found
 
 
@@ -91,3 +91,10 @@ def _unknown_datasets(team: Team, spec: RunSpec) -> Iterator[Refusal]:
     for path, reference in references(spec).items():
         if reference.strip() and lookup(team, reference) is None:
             yield refuse("unknown_dataset", path, sentence, reference=reference)
+
+
+def _nothing_to_imitate(team: Team, spec: RunSpec) -> Iterator[Refusal]:
+    sentence = "The warm start imitates worked solutions, and {reference} has none; turn it off or train on other data."
+    version = lookup(team, spec.data.train) if spec.warm_start else None
+    if version is not None and not version.has_solutions:
+        yield refuse("no_solutions", "warm_start", sentence, reference=str(version))

@@ -7,14 +7,15 @@ from typing import Literal
 from django.db.models import F
 from vantage_trainer.composition import Algorithm
 from vantage_trainer.presets import PRESETS
+from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import EvaluationSet, RunSpec
 
 from vantage.datasets.models import DatasetVersion
 from vantage.runs.models import Run
+from vantage.runs.pairing import pair
 from vantage.teams.models import Team
 
 DEFAULT_PRESET = "grpo"
-HELD_OUT_WORDS = ("heldout", "held-out", "test", "eval", "valid")
 Choices = dict[str, Sequence[tuple[str, str]]]
 
 
@@ -32,15 +33,19 @@ def choices_of(versions: list[DatasetVersion]) -> Choices:
 
 
 def first_draft(versions: list[DatasetVersion]) -> RunSpec:
-    """A spec to begin with: GRPO on the newest dataset, evaluated on the newest that is held out."""
+    """A spec to begin with: GRPO on the newest dataset, warm-started where it has solutions to imitate.
+
+    The model is untrained, so the warm start and the learning rates are those with which the demo learns.
+    """
     spec = RunSpec(algorithm=PRESETS[DEFAULT_PRESET].algorithm.model_copy(update={"preset": DEFAULT_PRESET}))
-    held_out = [one for one in versions if any(word in one.dataset.name.lower() for word in HELD_OUT_WORDS)]
-    to_train = [one for one in versions if one not in held_out] or versions
+    to_train, held_out = pair(versions)
+    spec.optimization = demo_spec().optimization
     spec.reference.source = reference_for(spec.algorithm)
     if to_train:
-        spec.data.train = str(to_train[0])
+        spec.data.train = str(to_train)
+        spec.warm_start = demo_spec().warm_start if to_train.has_solutions else None
     if held_out:
-        spec.evaluation.sets = [EvaluationSet(dataset=str(held_out[0]))]
+        spec.evaluation.sets = [EvaluationSet(dataset=str(held_out))]
     return spec
 
 

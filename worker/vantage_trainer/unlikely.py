@@ -1,0 +1,29 @@
+"""Choices that rarely end well, or leave nothing to judge a run by: the form says so, and they stop nothing."""
+
+from collections.abc import Iterator
+
+from vantage_trainer.refusal import Refusal, RunCheck, refuse
+from vantage_trainer.spec import RunSpec
+
+
+def untrained_without_warm_start(spec: RunSpec) -> Iterator[Refusal]:
+    if spec.model.source == "tiny" and spec.warm_start is None:
+        yield refuse(
+            "untrained_without_warm_start",
+            "warm_start",
+            "The model {name} begins with random weights: without a warm start hardly an answer is right, "
+            "and there is nothing to learn from.",
+            name=spec.model.name,
+        )
+
+
+def nothing_evaluated(spec: RunSpec) -> Iterator[Refusal]:
+    if not spec.evaluation.sets:
+        yield refuse(
+            "nothing_evaluated",
+            "evaluation.sets",
+            "Without an evaluation set the run has no pass@1 on held-out problems, and no checkpoint is the best.",
+        )
+
+
+CHECKS: tuple[RunCheck, ...] = (untrained_without_warm_start, nothing_evaluated)
