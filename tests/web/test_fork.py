@@ -61,6 +61,7 @@ def test_a_fork_is_launched_from_its_form_and_lineage_stands_on_both_pages(
     page = member.get(reverse("run_new"), {"from": parent.pk, "step": 20})
     assert page.context["root"].get("warm_start").on is False
     assert "begins with the weights of step 20" in page.content.decode()
+    assert "f-warm_start" not in member.post(reverse("run_check"), posted(page)).json()["notes"]
     answer = member.post(reverse("run_new"), posted(page) | {"run_name": "daughter", "launch": "1"})
     assert answer.status_code == 302, answer.content.decode()
     fork = Run.objects.get(name="daughter")

@@ -151,7 +151,7 @@ def check(request: HttpRequest) -> JsonResponse:
     bound, spec = draft.bound, draft.bound.value
     if spec is not None:
         bound = refused(draft, bound, spec)
-    notes = bound.with_errors(by_path(pointless(spec))).root if spec is not None and not bound.errors else None
+    notes = bound.with_errors(by_path(noted(draft, spec))).root if spec is not None and not bound.errors else None
     part = render(request, "runs/summary.html", summary(draft, spec, num_wrong=len(sentences(bound.root))))
     return JsonResponse({"errors": sentences(bound.root), "notes": sentences(notes), "summary": part.content.decode()})
 
@@ -159,6 +159,11 @@ def check(request: HttpRequest) -> JsonResponse:
 def refused(draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> Bound[RunSpec]:
     """The form with every reason why its run cannot work."""
     return bound.with_errors(by_path(all_refusals(draft.team, spec, draft.fork)))
+
+
+def noted(draft: Draft, spec: RunSpec) -> list[Refusal]:
+    """What deserves a word; a fork has its parent's weights and misses no warm start."""
+    return [note for note in pointless(spec) if not (draft.fork and note.path == "warm_start")]
 
 
 def sentences(root: FormField | None) -> dict[str, list[str]]:
