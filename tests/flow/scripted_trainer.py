@@ -56,11 +56,16 @@ class Script:
         if found or self.attempt.name != "1":
             name = f"checkpoints/{found[-1].name}" if found else None
             self.write("events", step or 0, kind="resumed", data={"from_step": step, "stage": "rl", "checkpoint": name})
+        if not found and (self.folder / "parent" / "fork.json").exists():
+            told = json.loads((self.folder / "parent" / "fork.json").read_text())
+            weights = (self.folder / "parent" / told["checkpoint"] / "weights").read_text()
+            self.write("events", 0, kind="forked", data=told | {"weights": weights})
         return step or 0
 
     def checkpoint(self, step: int) -> None:
         folder = self.folder / "checkpoints" / f"step-{step:06d}"
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "weights").write_text(f"of step {step}")
         self.write(
             "events", step, kind="checkpoint", data={"step": step, "folder": f"checkpoints/{folder.name}", "bytes": 1}
         )

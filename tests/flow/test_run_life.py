@@ -217,6 +217,18 @@ def test_a_stopped_run_that_a_person_resumes_goes_on_from_its_checkpoint(
     assert_every_step_is_current_once(run, 60)
 
 
+def test_a_fork_begins_at_step_0_with_the_checkpoint_of_its_parent(world: World, queue: Callable[..., Run]) -> None:
+    world.agent(steps=20, pause=0.01, every=10)
+    parent = queue()
+    until(lambda: status(parent) == Status.SUCCEEDED)
+    parent.refresh_from_db()
+    fork = queue(parent=parent, parent_step=10, optimizer="fresh")
+    until(lambda: status(fork) == Status.SUCCEEDED)
+    told = Event.objects.get(run=fork, kind="forked").data
+    assert told == {"checkpoint": "step-000010", "keep_optimizer": False, "weights": "of step 10"}
+    assert_every_step_is_current_once(fork, 20)
+
+
 def test_a_run_of_a_dead_node_is_lost_waits_for_it_and_goes_on_when_it_returns(
     world: World, queue: Callable[..., Run]
 ) -> None:

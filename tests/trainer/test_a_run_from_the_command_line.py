@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from vantage_trainer import demo, metrics
+import torch
+from vantage_trainer import checkpoint, demo, metrics
 from vantage_trainer.arithmetic import generate
 from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import RunSpec
@@ -140,6 +141,32 @@ def test_a_stopped_and_resumed_run_repeats_the_uninterrupted_one(whole: Path, tm
     first, second = steady(folder), steady(folder, attempt=2)
     assert {step: first.get(step, {}) | second.get(step, {}) for step in first | second} == steady(whole)
     assert not any("reward/mean" in first.get(step, {}) for step in second if "reward/mean" in second[step])
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_fork_begins_with_the_weights_of_its_parent_and_the_optimizer_state_that_was_chosen(
+    keep: bool, whole: Path, tmp_path: Path
+) -> None:
+    spec = small_spec()
+    spec.warm_start, spec.budget.steps, spec.checkpoint.every_steps = None, 1, 1
+    spec.optimization.minibatches = spec.optimization.epochs = 1
+    spec.optimization.learning_rate = 1e-30  # what the checkpoint then holds is what was loaded
+    folder = write(tmp_path / "run", spec)
+    source = whole / "checkpoints" / "step-000002"
+    shutil.copytree(source, folder / "parent" / source.name)
+    told = {"checkpoint": source.name, "keep_optimizer": keep}
+    (folder / "parent" / "fork.json").write_text(json.dumps(told))
+    end = finish(folder)
+    assert end["outcome"] == "succeeded" and end["step"] == 1, end
+    events = journal(folder, "events")
+    assert [event["data"] for event in events if event["kind"] == "forked"] == [told]
+    assert [event["data"]["name"] for event in events if event["kind"] == "stage"] == ["rl"]
+    parent, child = checkpoint.load(source), checkpoint.load(folder / "checkpoints" / "step-000001")
+    assert child.adam.steps == (parent.adam.steps if keep else 0) + 1
+    assert child.progress.step == 1
+    for name, value in parent.adam.parameters.items():
+        assert torch.equal(child.adam.parameters[name], value)
 
 
 @pytest.mark.engine
