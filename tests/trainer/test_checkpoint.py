@@ -59,6 +59,16 @@ def test_a_damaged_one_is_named_and_the_one_before_is_used(tmp_path: Path, name:
     assert "step-000002" in sentence
 
 
+def test_what_a_run_writes_after_it_passed_over_a_damaged_one_is_kept_in_its_place(tmp_path: Path) -> None:
+    save(tmp_path, 10)
+    (save(tmp_path, 20) / "manifest.json").unlink()
+    checkpoint.load_last(tmp_path)
+    save(tmp_path, 12, keep_last=1)
+    found, sentences = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 12 and not sentences
+    assert (tmp_path / ".step-000020.unread").is_dir()
+
+
 def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_over(tmp_path: Path) -> None:
     (save(tmp_path, 1) / "exp_avg.safetensors").unlink()
     with pytest.raises(Failure, match="No checkpoint of this run can be read"):

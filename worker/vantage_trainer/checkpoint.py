@@ -66,16 +66,27 @@ def load(folder: Path) -> Snapshot:
 
 
 def load_last(root: Path) -> tuple[Snapshot | None, list[str]]:
-    """Read the newest whole checkpoint; returns it with a sentence for each broken one that was passed over."""
+    """Read the newest whole checkpoint; returns it with a sentence for each broken one that was set aside."""
     sentences: list[str] = []
     for folder in reversed(found(root)):
         try:
-            return load(folder), sentences
+            snapshot = load(folder)
         except Failure as fault:
             sentences.append(fault.sentence)
+            continue
+        _set_aside(root, folder)
+        return snapshot, sentences
     if sentences:
         raise Failure("bad_checkpoint", f"No checkpoint of this run can be read. {sentences[0]}")
     return None, []
+
+
+def _set_aside(root: Path, last: Path) -> None:
+    """Hide those after the last good one: pruning would keep them, as the newest, instead of what comes next."""
+    for folder in found(root)[found(root).index(last) + 1 :]:
+        hidden = root / f".{folder.name}.unread"
+        shutil.rmtree(hidden, ignore_errors=True)
+        folder.rename(hidden)
 
 
 def found(root: Path) -> list[Path]:
