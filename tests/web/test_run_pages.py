@@ -10,7 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 from vantage.datasets.models import Dataset, DatasetVersion, Row
 from vantage.runs.charts import charts_of
+from vantage.runs.configuration import differences
 from vantage.runs.models import Attempt, Event, LogTail, MetricKey, MetricRow, Run, Sample
+from vantage.runs.spark import spark
 from vantage.teams.models import User
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.spec import EvaluationSet, RewardPart, RunSpec
@@ -247,3 +249,46 @@ def test_a_run_at_rest_is_deleted_from_its_page_and_brought_back(run: Run, peopl
     assert member.get(place).status_code == 404
     member.post(reverse("runs_restore"), {"run": run.pk})
     assert member.get(place).status_code == 200
+
+
+def test_the_configuration_reads_in_the_words_of_the_form_with_the_key_beside_them(
+    run: Run, people: object, client_of: ClientOf
+) -> None:
+    page = client_of(people.viewer).get(reverse("run_configuration", args=[run.pk])).content.decode()
+    for title, key in (
+        ("Baseline", "baseline.kind"),
+        ("Trust region › Lower ε", "trust_region.low"),
+        ("Parts 1 › Kind", "parts.1.kind"),
+        ("Sets 1 › Samples per problem", "sets.1.n"),
+        ("Tokens per micro-batch", "tokens_per_microbatch"),
+    ):
+        assert f'<dt>{title} <code class="key">{key}</code></dt>' in page
+    assert "Group mean" in page and "16,384" in page and "16384 " not in page.partition("As JSON")[0]
+
+
+def test_differences_carry_the_words_of_whichever_spec_has_the_value() -> None:
+    before, after = RunSpec(), RunSpec(algorithm=PRESETS["grpo"].algorithm)
+    after.budget.steps = 4096
+    found = {
+        change.key: change.title
+        for change in differences(before.model_dump(mode="json"), after.model_dump(mode="json"))
+    }
+    assert found["budget.steps"] == "Budget › Steps"
+    assert found["algorithm.trust_region.low"] == "Algorithm › Trust region › Lower ε"
+    there = differences(after.model_dump(mode="json"), before.model_dump(mode="json"))
+    assert found == {change.key: change.title for change in there}
+
+
+def test_a_run_that_failed_before_it_told_anything_says_why_among_its_events(
+    run: Run, people: object, client_of: ClientOf
+) -> None:
+    Event.objects.filter(run=run).delete()
+    Run.objects.filter(pk=run.pk).update(status="failed", sentence="The model <b>folder</b> is gone.")
+    page = client_of(people.viewer).get(reverse("run_events", args=[run.pk])).content.decode()
+    assert "told of anything: The model &lt;b&gt;folder&lt;/b&gt; is gone." in page
+
+
+def test_small_lines_share_one_scale() -> None:
+    low, high = spark([(0, 0.0), (1, 0.25), (2, math.nan)]), spark([(0, 0.5), (5, 1.0)])
+    assert (low and low.points, high and high.points) == ("0.0,20.0 72.0,15.0", "0.0,10.0 72.0,0.0")
+    assert spark([(0, 0.5), (1, math.nan)]) is None

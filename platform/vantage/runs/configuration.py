@@ -1,9 +1,13 @@
 """A spec as people read it: sections of titled values, and the differences between two specs."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from vantage_trainer.spec import RunSpec
+
+from vantage.algorithms.words import WORDS
+from vantage.forms_from_schema import FormField, form
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -19,40 +23,71 @@ MISSING = Missing()
 GENERAL = "General"
 
 
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the form calls a value of a spec: its title under those above it, its unit, and the words of its values."""
+
+    titles: Path
+    unit: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class Entry:
     """One value of a spec by its path; `is_default` where nobody chose it."""
 
-    path: tuple[str, ...]
+    path: Path
     value: Json
     is_default: bool
+    words: Words
 
     @property
     def title(self) -> str:
-        return " › ".join(piece.replace("_", " ") for piece in self.path[1:] or self.path)
+        return " › ".join(self.words.titles[1:] or self.words.titles)
+
+    @property
+    def key(self) -> str:
+        """Where the value stands in the spec, below its section."""
+        return ".".join(self.path[1:] or self.path)
+
+    @property
+    def shown(self) -> Json:
+        return self.words.values.get(self.value, self.value) if isinstance(self.value, str) else self.value
 
     @property
     def unit(self) -> str:
-        return unit_of(self.path)
+        return self.words.unit
 
 
 @dataclass(frozen=True)
 class Change:
     """A path at which two specs differ."""
 
-    path: tuple[str, ...]
+    path: Path
     before: Json | Missing
     after: Json | Missing
+    words: Words
 
     @property
     def title(self) -> str:
-        return " › ".join(piece.replace("_", " ") for piece in self.path)
+        return " › ".join(self.words.titles)
+
+    @property
+    def key(self) -> str:
+        return ".".join(self.path)
 
 
 def sections(spec: dict[str, Json]) -> list[tuple[str, list[Entry]]]:
     """Return the spec's values under their first key, in the order of RunSpec; single values come first, as General."""
     defaults = dict(leaves(RunSpec().model_dump(mode="json")))
-    entries = [Entry(path, value, defaults.get(path, MISSING) == value) for path, value in leaves(in_order(spec))]
+    told, words = in_order(spec), words_of(spec)
+    entries = [
+        Entry(path, value, defaults.get(path, MISSING) == value, words.get(path) or plain_words(path))
+        for path, value in leaves(told)
+    ]
     grouped: dict[str, list[Entry]] = {GENERAL: []}
     for entry in entries:
         name = entry.path[0].replace("_", " ").capitalize() if len(entry.path) > 1 else GENERAL
@@ -81,7 +116,11 @@ def differences(before: dict[str, Json], after: dict[str, Json]) -> list[Change]
     """Return what changed, in the order of the new spec, what it lost at the end."""
     old, new = dict(leaves(before)), dict(leaves(after))
     paths = [*new, *(path for path in old if path not in new)]
-    changes = [Change(path, old.get(path, MISSING), new.get(path, MISSING)) for path in paths]
+    words = words_of(before) | words_of(after)
+    changes = [
+        Change(path, old.get(path, MISSING), new.get(path, MISSING), words.get(path) or plain_words(path))
+        for path in paths
+    ]
     return [change for change in changes if not same(change.before, change.after)]
 
 
@@ -90,12 +129,26 @@ def same(one: Json | Missing, other: Json | Missing) -> bool:
     return type(one) is type(other) and one == other
 
 
-def unit_of(path: tuple[str, ...]) -> str:
-    """The unit that RunSpec declares for a path, or nothing."""
-    model: object = RunSpec
-    for key in path:
-        field = model.model_fields.get(key) if isinstance(model, type) and issubclass(model, BaseModel) else None
-        if field is None:
-            return ""
-        extra, model = field.json_schema_extra, field.annotation
-    return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+def words_of(spec: dict[str, Json]) -> dict[Path, Words]:
+    """What the form for a new run calls each value of the spec, by path."""
+    return dict(_words(form(RunSpec, spec, words=WORDS).children, ()))
+
+
+def plain_words(path: Path) -> Words:
+    """The words for what no form asks for: the keys themselves."""
+    return Words(tuple(piece.replace("_", " ").capitalize() for piece in path))
+
+
+def _words(nodes: Iterable[FormField], above: Path) -> Iterator[tuple[Path, Words]]:
+    for node in nodes:
+        titles = above if node.widget == "variant" else (*above, node.title)
+        path = tuple(str(int(key) + 1) if key.isdigit() else key for key in node.path.split("."))
+        if node.widget == "variants":
+            yield (*path, "kind"), Words(titles, values=dict(node.choices))
+            yield from _words([branch for branch in node.children if branch.on], titles)
+        elif node.widget == "list":
+            yield path, Words(titles)
+            yield from _words(node.children, above)
+        else:
+            yield path, Words(titles, node.unit)
+            yield from _words(node.children, titles)

@@ -17,15 +17,10 @@ class Spark:
 
 
 def spark(places: Sequence[tuple[float, float]]) -> Spark | None:
-    """Scale (x, value) pairs into the cell; what is not finite is left out, and two points are the least."""
-    finite = [(x, value) for x, value in places if math.isfinite(value)]
+    """Draw shares over x on one scale, 0 to 1, so that lines compare; what is not finite is left out."""
+    finite = [(x, share) for x, share in places if math.isfinite(share)]
     if len(finite) < 2:
         return None
-    xs, values = [x for x, _ in finite], [value for _, value in finite]
-    scaled = [(_scale(x, xs) * WIDTH, HEIGHT - _scale(value, values) * HEIGHT) for x, value in finite]
+    low, high = finite[0][0], finite[-1][0]
+    scaled = [((x - low) / ((high - low) or 1) * WIDTH, HEIGHT - min(1, max(0, share)) * HEIGHT) for x, share in finite]
     return Spark(" ".join(f"{x:.1f},{y:.1f}" for x, y in scaled), round(scaled[-1][0], 1), round(scaled[-1][1], 1))
-
-
-def _scale(value: float, among: Sequence[float]) -> float:
-    low, high = min(among), max(among)
-    return 0.5 if low == high else (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: 2e308 is not a number

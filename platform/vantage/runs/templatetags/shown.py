@@ -68,6 +68,12 @@ def text(value: str) -> str:
 
 
 @register.filter
+def words(name: str) -> str:
+    """Write a name from the journal as words."""
+    return showable(str(name)).replace("_", " ")
+
+
+@register.filter
 def pretty(value: object) -> str:
     """Write a value as indented JSON."""
     return showable(json.dumps(value, indent=2, ensure_ascii=False))
@@ -91,4 +97,6 @@ def plain(value: object) -> str:
         return "–"
     if isinstance(value, list):
         return ", ".join(plain(item) for item in value) or "none"
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
+        return f"{int(value):,}"
     return showable(value) if isinstance(value, str) else json.dumps(value)
