@@ -56,6 +56,14 @@ document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-submit]")) target.form.requestSubmit();
 });
 
+// On a narrow screen the tabs scroll: the one that is open is brought into view.
+function showOpenTab() {
+  const open = head.querySelector("nav.tabs [aria-current]");
+  const bar = open?.parentElement;
+  if (bar) bar.scrollLeft += open.getBoundingClientRect().right - bar.getBoundingClientRect().right;
+}
+
+showOpenTab();
 keepEnds(document, []);
 if (board) linkFiles(board.axis);
 let told = {};
