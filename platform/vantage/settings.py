@@ -88,6 +88,10 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "login"
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+# Behind a proxy that speaks TLS, cookies go over https alone and links begin with it.
+HAS_TLS = any(origin.startswith("https://") for origin in CSRF_TRUSTED_ORIGINS)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HAS_TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HAS_TLS else None
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_NAME = "vantage_session"
 CSRF_COOKIE_NAME = "vantage_csrf"

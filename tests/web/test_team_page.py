@@ -50,7 +50,10 @@ def test_a_new_member_gets_a_link_that_works(people: Any, client_of: Clients) ->
 
 def test_who_is_in_another_team_too_gets_no_link_from_this_one(people: Any, client_of: Clients) -> None:
     client = client_of(people.admin)
-    client.post("/team/members/", {"username": "otto", "role": "viewer"})
+    asked = client.post("/team/members/", {"username": "otto", "role": "viewer"})
+    assert "I know this account" in asked.content.decode()
+    assert not Membership.objects.filter(user=people.outsider, team=people.team).exists()
+    client.post("/team/members/", {"username": "otto", "role": "viewer", "known": "on"})
     pk = Membership.objects.get(user=people.outsider, team=people.team).pk
     client.post(f"/team/members/{pk}/link/")
     assert not LoginLink.objects.exists()

@@ -10,6 +10,10 @@ from vantage.teams.audit import record
 from vantage.teams.models import Membership, Role, Team, User
 
 
+class Unknown(ValueError):
+    """The account exists, and this team's admins have not said that they know whose it is."""
+
+
 @transaction.atomic
 def found_team(founder: User, name: str) -> Team:
     """Start another team, with its founder as admin."""
@@ -26,10 +30,19 @@ def found_team(founder: User, name: str) -> Team:
 
 
 @transaction.atomic
-def add(team: Team, admin: User, username: str, role: str) -> Membership:
-    """Make the person a member, creating their account where there is none."""
+def add(team: Team, admin: User, username: str, role: str, *, is_known: bool = False) -> Membership:
+    """Make the person a member, creating their account where there is none.
+
+    Another team's admin may have made an account of that name for somebody else: it is let in only when known.
+    """
     checked_role(role)
     user, is_new = User.objects.get_or_create(username=checked_name(username))
+    ours = Membership.objects.filter(user=user).exists() and may_let_in(admin, user)
+    if not (is_new or is_known or ours):
+        raise Unknown(
+            f"An account called {user.username} exists already, in no team of yours: "
+            "tick “I know this account” to let it in, or choose another name for a new account."
+        )
     if is_new:
         user.set_unusable_password()
         user.save(update_fields=["password"])

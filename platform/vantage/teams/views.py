@@ -40,7 +40,9 @@ def team(request: HttpRequest) -> HttpResponse:
     return show_team(request)
 
 
-def show_team(request: HttpRequest, *, refusal: str = "", link: str = "", link_for: str = "") -> HttpResponse:
+def show_team(
+    request: HttpRequest, *, refusal: str = "", unknown: str = "", link: str = "", link_for: str = ""
+) -> HttpResponse:
     """The team's page, with a sentence where something was refused or a link that is shown this once."""
     team = current_team(request)
     context = {
@@ -50,6 +52,7 @@ def show_team(request: HttpRequest, *, refusal: str = "", link: str = "", link_f
         "roles": Role.choices,
         "manages": can(request, team, Role.ADMIN),
         "refusal": refusal,
+        "unknown": unknown,
         "link": request.build_absolute_uri(link) if link else "",
         "link_for": link_for,
     }
@@ -63,9 +66,10 @@ def show_team(request: HttpRequest, *, refusal: str = "", link: str = "", link_f
 def add_member(request: HttpRequest) -> HttpResponse:
     try:
         role = request.POST.get("role", Role.MEMBER)
-        membership = members.add(current_team(request), reader(request), request.POST.get("username", ""), role)
+        name, is_known = request.POST.get("username", ""), "known" in request.POST
+        membership = members.add(current_team(request), reader(request), name, role, is_known=is_known)
     except ValueError as refusal:
-        return show_team(request, refusal=str(refusal))
+        return show_team(request, refusal=str(refusal), unknown=name if isinstance(refusal, members.Unknown) else "")
     return show_link(request, membership)
 
 
