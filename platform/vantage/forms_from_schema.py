@@ -47,10 +47,15 @@ class FormField:
     choices: Sequence[tuple[str, str]] = ()
     errors: list[str] = field(default_factory=list)
     children: list["FormField"] = field(default_factory=list)
+    item: str = ""  # what one row of a list is called
 
     @property
     def id(self) -> str:
         return "f-" + self.name.replace(".", "-").replace(":", "-")
+
+    @property
+    def one_more(self) -> str:
+        return f"Add {'an' if self.item[:1] in 'AEIOU' else 'a'} {self.item.lower()}"
 
     @property
     def plain(self) -> list["FormField"]:
@@ -119,9 +124,10 @@ class Maker:
 
     def fill_list(self, made: FormField, shape: Shape, raw: object) -> None:
         rows = raw if isinstance(raw, list) else []
+        made.item = str(shape.models[0].model_config.get("title") or made.title)
         for number, row in enumerate(rows):
             path, name = join(made.path, str(number)), join(made.name, str(number))
-            made.children.append(FormField(path, name, "row", f"{made.title} {number + 1}"))
+            made.children.append(FormField(path, name, "row", f"{made.item} {number + 1}"))
             made.children[-1].children = self.group(shape.models[0], path, name, mapping(row))
 
     def fill_variants(self, made: FormField, shape: Shape, raw: object) -> None:

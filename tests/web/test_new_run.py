@@ -200,6 +200,40 @@ def test_a_run_is_named_after_the_teams_own_algorithm_until_its_parts_differ(
     assert '<option value="" selected>mine@1</option>' in page.content.decode()
 
 
+def test_a_refusal_and_the_menu_speak_the_words_of_the_form(data: Team, people: object, client_of: ClientOf) -> None:
+    member = client_of(people.member)
+    page = member.get(reverse("run_new"))
+    titles = dict(page.context["algorithms"])
+    assert {name for name, title in titles.items() if "cannot be trained yet" in title} == {"ppo", "scalerl"}
+    chosen = member.post(reverse("run_new"), filled(page) | {"reference": "ppo", "use_preset": "1"})
+    errors = member.post(reverse("run_check"), filled(chosen)).json()["errors"]
+    assert "Group mean (group_mean) or Leave one out (group_leave_one_out)" in errors["f-algorithm-baseline"][0]
+    listed = member.get(reverse("algorithms")).content.decode()
+    assert listed.count("cannot be trained yet") == 2
+
+
+def test_rows_are_called_by_what_they_are(data: Team, people: object, client_of: ClientOf) -> None:
+    page = client_of(people.member).get(reverse("run_new")).content.decode()
+    for words in (
+        "<legend>Part 1<",
+        ">Add a part<",
+        "<legend>Evaluation set 1<",
+        ">Add an evaluation set<",
+        ">Remove<",
+    ):
+        assert words in page
+    titles = [title for _, title, _, _ in client_of(people.member).get(reverse("run_new")).context["sections"]]
+    assert "Generation" in titles and "Sampling" not in titles
+
+
+def test_a_clone_of_the_demo_is_no_demo(
+    data: Team, people: object, make_run: Callable[..., Run], client_of: ClientOf
+) -> None:
+    demo = make_run(tags=["demo", "mine"], spec=RunSpec().model_dump(mode="json"))
+    page = client_of(people.member).get(reverse("run_new"), {"from": demo.pk})
+    assert page.context["run_tags"] == "mine"
+
+
 def test_only_the_launch_button_launches(data: Team, people: object, client_of: ClientOf) -> None:
     member = client_of(people.member)
     sent = filled(member.get(reverse("run_new"))) | {"run_name": "typed", "rollout.group_size": "1"}

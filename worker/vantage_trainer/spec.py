@@ -48,6 +48,8 @@ class Data(Section):
 
 
 class RewardPart(Section):
+    model_config = ConfigDict(title="Part")
+
     kind: Literal["exact", "numeric"] = setting("numeric", "Kind")
     weight: FiniteFloat = setting(1.0, "Weight")
     parameters: dict[str, JsonValue] = setting({}, "Parameters", advanced=True)
@@ -105,6 +107,8 @@ class Reference(Section):
 
 
 class EvaluationSet(Section):
+    model_config = ConfigDict(title="Evaluation set")
+
     name: Name = setting("heldout", "Name")
     dataset: str = setting("", "Dataset")
     n: Count = setting(1, "Samples per problem")

@@ -14,6 +14,7 @@ from vantage_trainer.refusals import composition_refusals, explain
 from vantage.algorithms import store
 from vantage.algorithms.describe import HIDDEN, algorithm_form
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
+from vantage.algorithms.spoken import spoken
 from vantage.algorithms.words import WORDS
 from vantage.forms_from_schema import Bound, FormField, bind
 from vantage.names import checked_name
@@ -71,7 +72,7 @@ def refused(bound: Bound[Composition], composition: Composition) -> Bound[Compos
     """What is no algorithm, whatever run it is used in, beside its field."""
     errors: dict[str, list[str]] = {}
     for refusal in composition_refusals(composition):
-        errors.setdefault(refusal.path.removeprefix("algorithm."), []).append(refusal.sentence)
+        errors.setdefault(refusal.path.removeprefix("algorithm."), []).append(spoken(refusal.sentence))
     return bound.with_errors(errors)
 
 

@@ -6,6 +6,7 @@ from vantage_trainer.composition import Algorithm as Composition
 from vantage_trainer.presets import PRESETS
 
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
+from vantage.algorithms.spoken import NOT_YET, not_yet
 from vantage.teams.audit import record
 from vantage.teams.models import Team, User
 from vantage.text import storable
@@ -47,8 +48,9 @@ def find(team: Team, reference: str) -> Composition:
 
 def choices(team: Team) -> list[tuple[str, str]]:
     """Presets and the team's own versions for a form's select: (reference, what is shown)."""
-    own = [(str(version), str(version)) for version in AlgorithmVersion.objects.of_team(team)]
-    return [(name, preset.title) for name, preset in PRESETS.items()] + own
+    presets = [(name, preset.title, preset.algorithm) for name, preset in PRESETS.items()]
+    own = [(str(version), str(version), version.parts) for version in AlgorithmVersion.objects.of_team(team)]
+    return [(name, f"{title} ({NOT_YET})" if not_yet(parts) else title) for name, title, parts in presets + own]
 
 
 def delete(algorithm: Algorithm, user: User) -> None:

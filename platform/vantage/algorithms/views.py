@@ -8,11 +8,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 from vantage_trainer.composition import Algorithm as Composition
 from vantage_trainer.presets import PRESETS, Preset
-from vantage_trainer.refusals import composition_refusals
 
 from vantage.algorithms import store
 from vantage.algorithms.describe import differences, in_short, parts
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
+from vantage.algorithms.spoken import not_yet
 from vantage.teams.access import can, current_team, found, may, reader
 from vantage.teams.models import Role
 from vantage.text import showable
@@ -31,7 +31,7 @@ def algorithms(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "algorithms",
         "own": [own_line(algorithm) for algorithm in mine.annotate(num_versions=Count("versions")).order_by("name")],
-        "presets": [(preset, in_short(preset.algorithm)) for preset in PRESETS.values()],
+        "presets": [(preset, in_short(preset.algorithm), not_yet(preset.algorithm)) for preset in PRESETS.values()],
         "deleted": deleted[:50],
         "just_deleted": deleted.filter(pk=int(gone)).first() if gone.isdecimal() and len(gone) < 19 else None,
         "creates": can(request, team, Role.MEMBER),
@@ -90,7 +90,7 @@ def show(request: HttpRequest, composition: Composition, context: dict[str, obje
         "section": "algorithms",
         "crumbs": [("Algorithms", reverse("algorithms")), (context["title"], "")],
         "parts": parts(composition),
-        "refusals": [refusal.sentence for refusal in composition_refusals(composition)],
+        "refusals": not_yet(composition),
         "against": against,
         "against_title": PRESETS[against].title if against in PRESETS else showable(against),
         "unknown": showable(unknown),

@@ -7,6 +7,8 @@ from vantage.runs.create import create_run
 from vantage.runs.models import Run
 from vantage.teams.models import Team, User
 
+DEMO_TAG = "demo"
+
 
 def queue_demo(team: Team, user: User) -> Run:
     """Make the demo's datasets, where the team lacks them, and queue the run."""
@@ -14,7 +16,7 @@ def queue_demo(team: Team, user: User) -> Run:
     spec.data.train = _dataset(team, user, DEMO_TRAIN)
     for one in spec.evaluation.sets:
         one.dataset = _dataset(team, user, DEMO_HELDOUT)
-    return create_run(team, user, "Demo: sums with GRPO", spec, tags=["demo"])
+    return create_run(team, user, "Demo: sums with GRPO", spec, tags=[DEMO_TAG])
 
 
 def _dataset(team: Team, user: User, sums: Sums) -> str:

@@ -11,6 +11,7 @@ from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import EvaluationSet, RunSpec
 
 from vantage.datasets.models import DatasetVersion
+from vantage.runs.demo import DEMO_TAG
 from vantage.runs.models import Run
 from vantage.runs.pairing import pair
 from vantage.teams.models import Team
@@ -81,6 +82,11 @@ def estimate(spec: RunSpec, sizes: dict[str, int]) -> Estimate:
         evaluations if spec.evaluation.sets else 0,
         tokens * spec.budget.steps,
     )
+
+
+def tags_of_copy(run: Run) -> list[str]:
+    """What a clone is tagged with: it is a person's run, no demo."""
+    return [tag for tag in run.tags if tag != DEMO_TAG]
 
 
 def copy_name(run: Run, team: Team) -> str:

@@ -12,12 +12,13 @@ from vantage_trainer.refusals import pointless
 from vantage_trainer.spec import RunSpec
 
 from vantage.algorithms import store
+from vantage.algorithms.spoken import spoken
 from vantage.algorithms.words import WORDS
 from vantage.datasets.models import DatasetVersion
 from vantage.forms_from_schema import Bound, FormField, bind, form
 from vantage.runs.configuration import Change, differences
 from vantage.runs.create import Refused, all_refusals, create_run
-from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, reference_for, versions_of
+from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, reference_for, tags_of_copy, versions_of
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
 from vantage.runs.tidying import clean_name, clean_tags
@@ -36,7 +37,7 @@ SECTIONS = (
     ("data", "Data", "The problems it trains on."),
     ("reward", "Reward", "What counts as a good answer."),
     ("algorithm", "Algorithm", "A preset, or its parts one by one; what runs is what stands here."),
-    ("rollout", "Sampling", "How answers are made in each step."),
+    ("rollout", "Generation", "How answers are made in each step."),
     ("optimization", "Optimization", "How the weights move."),
     ("warm_start", "Warm start", "Supervised steps before reinforcement learning."),
     ("reference", "Reference policy", "What a KL term measures against."),
@@ -174,7 +175,7 @@ def sentences(root: FormField | None) -> dict[str, list[str]]:
 def by_path(refusals: list[Refusal]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for refusal in refusals:
-        found.setdefault(refusal.path, []).append(refusal.sentence)
+        found.setdefault(refusal.path, []).append(spoken(refusal.sentence))
     return found
 
 
@@ -230,7 +231,7 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "optimizer": posted.get("optimizer", "auto"),
         "optimizer_choices": OPTIMIZER_CHOICES,
         "run_name": name,
-        "run_tags": posted.get("run_tags", ", ".join(draft.parent.tags) if draft.parent else ""),
+        "run_tags": posted.get("run_tags", ", ".join(tags_of_copy(draft.parent)) if draft.parent else ""),
         "is_refused": status == 400,
     }
     return render(request, "runs/new.html", context, status=status)
