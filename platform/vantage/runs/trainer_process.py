@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from vantage.processes import Process, carrying, end
 from vantage.runs.folder import RunFolder, is_held, write_whole
 
 MARK = "VANTAGE_RUN_FOLDER"  # its value, the folder, is carried by all that works on the run, however far below
-WITHHELD = {"DATABASE_URL", "BROKER_URL", "VANTAGE_SECRET_KEY", "DJANGO_SETTINGS_MODULE", "PGPASSWORD", "PGPASSFILE"}
+WITHHELD = re.compile(  # Celery puts the broker's address, password and all, into its workers' environment
+    "CELERY_.*|PG.*|.*DATABASE_URL|.*BROKER_URL|.*REDIS_URL|REDISCLI_AUTH|.*SECRET_KEY|DJANGO_SETTINGS_MODULE"
+)
 LOCK_TAKEN = 3  # exit code of a trainer that found another one at work
 REST_SECONDS = 5.0
 
@@ -83,8 +86,8 @@ class TrainerProcess:
 
 
 def environment(folder: Path, devices: list[str]) -> dict[str, str]:
-    """Return the trainer's environment: ours, without what opens the database, and with only its own GPUs."""
-    ours = {name: value for name, value in os.environ.items() if name not in WITHHELD}
+    """Return the trainer's environment: ours, without what opens the services, and with only its own GPUs."""
+    ours = {name: value for name, value in os.environ.items() if not WITHHELD.fullmatch(name)}
     cuda = [device.removeprefix("cuda") for device in devices if device.startswith("cuda")]
     return (
         ours | {MARK: str(folder), "PYTHONUNBUFFERED": "1"} | ({"CUDA_VISIBLE_DEVICES": ",".join(cuda)} if cuda else {})
