@@ -154,3 +154,21 @@ def test_the_first_tab_leads_past_the_navigation(visit: Callable) -> None:
     page = visit("maya").go("/runs/")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+
+
+def test_a_constant_is_drawn_at_its_height_and_a_lone_share_between_0_and_1(visit: Callable) -> None:
+    run = a_run()
+    page = visit("maya").go(f"/runs/{run.pk}/")
+
+    def span(unit: str, *values: float | None) -> list[float] | None:
+        trace = {"y": values, "meta": {"role": "line", "unit": unit}}
+        ask = "async (trace) => (await import('/static/js/value-axis.js')).valueRange([trace])"
+        return page.evaluate(ask, trace)
+
+    assert span("", 5e-5, 5e-5) == [0, 1e-4]
+    assert span("", -2, None, -2) == [-4, 0]
+    assert span("", 0, 0) == [0, 1]
+    assert span("fraction", 1 - 1e-13, 1) == span("fraction", 0.2) == [0, 1.05]
+    assert span("fraction", 0.2, 0.3) is None
+    assert span("", 1.000005, 1.00002) is None
+    assert span("", None) is None
