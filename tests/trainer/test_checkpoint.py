@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from vantage_trainer import checkpoint
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.engine_state import MOMENTS, AdamState
@@ -75,17 +76,29 @@ def test_a_run_whose_checkpoints_are_all_damaged_does_not_start_over(tmp_path: P
         checkpoint.load_last(tmp_path)
 
 
-def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+FULL = [
+    ("_write_json", OSError(errno.ENOSPC, "No space left on device")),
+    ("save_file", SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")),
+]
+
+
+@pytest.mark.parametrize(("writer", "fault"), FULL)
+def test_a_full_disk_leaves_nothing_half_written(
+    writer: str, fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     save(tmp_path, 1)
 
-    def full(*arguments: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*arguments: object, **options: object) -> None:
+        raise fault
 
-    monkeypatch.setattr(checkpoint, "_write_json", full)
-    with pytest.raises(OSError) as fault:
+    monkeypatch.setattr(checkpoint, writer, full)
+    with pytest.raises(type(fault)) as caught:
         save(tmp_path, 2)
-    assert explained(fault.value)[0] == "out_of_disk"
+    code, sentence = explained(caught.value)
+    assert code == "out_of_disk" and "free some space" in sentence and "resume" in sentence
     assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
+    found, sentences = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 1 and not sentences
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from vantage_trainer.cpu import check_cpu
 from vantage_trainer.failure import Failure, explained
 from vantage_trainer.schedule import learning_rate, warm_start_rate
@@ -13,9 +14,19 @@ from vantage_trainer.spec import Optimization, WarmStart
 from vantage_trainer.stopping import Stop, Stopped
 from vantage_trainer.sync import SyncError
 
+FULL = "Error while serializing: I/O error: No space left on device (os error 28)"
+
+
+def caused(fault: Exception, cause: Exception) -> Exception:
+    fault.__cause__ = cause
+    return fault
+
+
 FAULTS = [
     (Failure("bad_data", "Row 3 has no answer."), "bad_data"),
     (OSError(errno.ENOSPC, "No space left on device"), "out_of_disk"),
+    (SafetensorError(FULL), "out_of_disk"),
+    (caused(RuntimeError("It was not written."), SafetensorError("I/O error (os error 28)")), "out_of_disk"),
     (MemoryError(), "out_of_memory"),
     (torch.OutOfMemoryError("CUDA out of memory"), "out_of_memory"),
     (SyncError("The generator does not use the weights it was sent."), "sync_mismatch"),
@@ -24,7 +35,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "code"), FAULTS, ids=[code for _, code in FAULTS])
+@pytest.mark.parametrize(("fault", "code"), FAULTS, ids=[repr(fault)[:40] for fault, _ in FAULTS])
 def test_every_fault_has_a_code_and_a_sentence(fault: Exception, code: str) -> None:
     found, sentence = explained(fault)
     assert found == code and sentence.endswith(".") and "Traceback" not in sentence
