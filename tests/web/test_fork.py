@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from posting import filled
 from vantage.datasets.models import Dataset
 from vantage.nodes.models import Node
 from vantage.runs.create import Refused, create_run
@@ -42,11 +43,6 @@ def spec_of(parent: Run) -> RunSpec:
     return RunSpec.model_validate(parent.spec | {"warm_start": None})
 
 
-def posted(page: object) -> dict[str, str]:
-    """The form's own values, as far as a launch needs them: what is not sent stays as the base has it."""
-    return {"from": str(page.context["parent"].pk), "step": str(page.context["step"])}
-
-
 def test_each_kept_checkpoint_of_a_step_offers_a_fork(parent: Run, people: object, client_of: ClientOf) -> None:
     address = reverse("run_checkpoints", args=[parent.pk])
     shown = client_of(people.member).get(address).content.decode()
@@ -61,8 +57,8 @@ def test_a_fork_is_launched_from_its_form_and_lineage_stands_on_both_pages(
     page = member.get(reverse("run_new"), {"from": parent.pk, "step": 20})
     assert page.context["root"].get("warm_start").on is False
     assert "begins with the weights of step 20" in page.content.decode()
-    assert "f-warm_start" not in member.post(reverse("run_check"), posted(page)).json()["notes"]
-    answer = member.post(reverse("run_new"), posted(page) | {"run_name": "daughter", "launch": "1"})
+    assert "f-warm_start" not in member.post(reverse("run_check"), filled(page)).json()["notes"]
+    answer = member.post(reverse("run_new"), filled(page) | {"run_name": "daughter", "launch": "1"})
     assert answer.status_code == 302, answer.content.decode()
     fork = Run.objects.get(name="daughter")
     assert (fork.parent, fork.parent_step, fork.keeps_optimizer, fork.node) == (parent, 20, True, parent.node)
@@ -103,7 +99,8 @@ def test_another_model_a_warm_start_and_a_checkpoint_that_is_gone_are_refused_wi
 
 def test_a_refusal_of_the_whole_fork_is_shown_in_the_form(parent: Run, people: object, client_of: ClientOf) -> None:
     member = client_of(people.member)
-    answer = member.post(reverse("run_new"), {"from": str(parent.pk), "step": "9", "launch": "1"})
+    page = member.get(reverse("run_new"), {"from": parent.pk, "step": 9})
+    answer = member.post(reverse("run_new"), filled(page) | {"launch": "1"})
     assert answer.status_code == 400 and "keeps no checkpoint of step 9 any more" in answer.content.decode()
 
 

@@ -1,14 +1,18 @@
 """The form for a new run: sensible at first, never loses what was typed, says beside each field what to change."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
+from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
+from posting import filled
 from vantage.algorithms import store
 from vantage.algorithms.models import Algorithm
 from vantage.datasets.models import Dataset, DatasetVersion, Row
 from vantage.datasets.naming import find
+from vantage.runs.create import AlreadyLaunched, create_run
 from vantage.runs.drafting import versions_of
 from vantage.runs.models import Run
 from vantage.runs.pairing import pair
@@ -28,23 +32,6 @@ def data(people: object) -> Team:
         version = DatasetVersion.objects.create(dataset=dataset, number=1, digest=name, num_rows=num_rows)
         version.rows.create(number=1, prompt="1+1=", answer="2", solution="1+1=2")
     return people.team
-
-
-def filled(page: object) -> dict[str, str]:
-    """What a browser would post of the form as it was shown."""
-    sent = {"seed": page.context["seed"].value, "reference": page.context["reference"]}
-    for field in page.context["root"].walk():
-        if field.widget == "checkbox":
-            sent[field.name] = "on" if field.on else "off"
-        elif field.widget == "variants":
-            sent[f"{field.name}.kind"] = field.value
-        elif field.widget == "optional":
-            sent[field.name] = "on" if field.on else "off"
-        elif field.widget == "list":
-            sent[field.name] = "list"
-        elif field.widget not in ("group", "row", "variant"):
-            sent[field.name] = field.value
-    return sent
 
 
 def test_the_form_begins_with_a_run_that_can_be_launched(data: Team, people: object, client_of: ClientOf) -> None:
@@ -78,6 +65,39 @@ def test_a_refused_form_keeps_what_was_typed_and_says_beside_the_field_what_to_c
     assert 'value="mine"' in page and 'value="many"' in page and 'value="0.7"' in page
     root = answer.context["root"]
     assert root.get("optimization.learning_rate").errors and root.get("budget.steps").errors
+
+
+def test_a_form_that_is_sent_twice_launches_one_run_and_a_changed_one_another(
+    data: Team, people: object, client_of: ClientOf
+) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {"launch": "1"}
+    first, second = (member.post(reverse("run_new"), sent)["Location"] for _ in range(2))
+    assert first == second == reverse("run", args=[Run.objects.get().pk])
+    assert member.post(reverse("run_new"), sent | {"seed": "7"})["Location"] != first
+    assert Run.objects.count() == data.audit.filter(verb="launched run").count() == 2
+
+
+def test_no_two_runs_of_a_team_share_the_token_of_a_launch(data: Team, people: object) -> None:
+    spec, token = RunSpec(), uuid4()
+    spec.data.train = "sums@1"
+    create_run(data, people.member, "", spec, token=token)
+    with pytest.raises(AlreadyLaunched, match="launched already, as run 1"):
+        create_run(data, people.member, "", spec, token=token)
+    with pytest.raises(IntegrityError):
+        Run.objects.create(team=data, number=2, name="", spec={}, token=token)
+
+
+@pytest.mark.parametrize("left_out", ["", "token", "run_name", "algorithm", "warm_start"])
+def test_what_is_not_the_whole_form_launches_nothing(
+    left_out: str, data: Team, people: object, client_of: ClientOf
+) -> None:
+    member = client_of(people.member)
+    whole = filled(member.get(reverse("run_new")))
+    sent = {name: value for name, value in whole.items() if left_out and not name.startswith(left_out)}
+    answer = member.post(reverse("run_new"), sent | {"launch": "1"})
+    assert answer.status_code == 400 and "did not arrive whole" in answer.content.decode()
+    assert not Run.objects.exists()
 
 
 @pytest.mark.parametrize(

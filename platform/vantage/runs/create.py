@@ -1,6 +1,7 @@
 """The one door for new runs: the form, the demo and the API come through here."""
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
@@ -25,6 +26,14 @@ class Refused(ValueError):
         self.refusals = found
 
 
+class AlreadyLaunched(ValueError):
+    """The same form was launched before."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"This form was launched already, as {run}.")
+        self.run = run
+
+
 def create_run(
     team: Team,
     user: User,
@@ -38,13 +47,16 @@ def create_run(
     parent: Run | None = None,
     parent_step: int | None = None,
     optimizer: str = "auto",
+    token: UUID | None = None,
 ) -> Run:
-    """Queue a run, or with a parent step a fork. Raises Refused with every reason why it cannot work."""
+    """Queue a run, or with a parent step a fork. Raises Refused with all reasons, AlreadyLaunched for a known token."""
     fork = (parent, parent_step) if parent is not None and parent_step is not None else None
     if found := all_refusals(team, spec, fork):
         raise Refused(found)
     with transaction.atomic():
         Team.objects.select_for_update().get(pk=team.pk)  # numbers are given out one at a time
+        if token is not None and (known := Run.objects.filter(team=team, token=token).first()):
+            raise AlreadyLaunched(known)
         newest = Run.objects.filter(team=team).aggregate(newest=Max("number"))["newest"] or 0
         run = Run.objects.create(
             team=team,
@@ -61,6 +73,7 @@ def create_run(
             parent_step=parent_step,
             keeps_optimizer=fork is not None and keeps_optimizer(optimizer, fork[0], spec),
             node=parent.node if parent else None,
+            token=token,
         )
         transaction.on_commit(nudge_nodes)
         transaction.on_commit(lambda: announce(run.pk, team.pk))

@@ -87,10 +87,14 @@ class Run(models.Model):
     starred = models.BooleanField(default=False)
     baseline = models.BooleanField(default=False)
     deleted = models.DateTimeField(null=True)
+    token = models.UUIDField(null=True)  # of the form it was launched from; null: not from a form
     objects = RunQuerySet.as_manager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["team", "number"], name="one_run_number_per_team")]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "number"], name="one_run_number_per_team"),
+            models.UniqueConstraint(fields=["team", "token"], name="one_run_per_launch"),
+        ]
         indexes = [
             models.Index(fields=["-priority", "queued"], condition=models.Q(status=Status.QUEUED), name="runs_waiting"),
             models.Index(fields=["status"], name="runs_by_status"),

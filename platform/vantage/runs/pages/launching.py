@@ -1,6 +1,7 @@
 """The form for a new run: made from RunSpec's schema, checked while one types, nothing typed is lost."""
 
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -16,9 +17,11 @@ from vantage.algorithms.spoken import spoken
 from vantage.algorithms.words import WORDS
 from vantage.datasets.models import DatasetVersion
 from vantage.forms_from_schema import Bound, FormField, bind, form
+from vantage.numbers import LARGEST, whole
 from vantage.runs.configuration import Change, differences
-from vantage.runs.create import Refused, all_refusals, create_run
+from vantage.runs.create import AlreadyLaunched, Refused, all_refusals, create_run
 from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, reference_for, tags_of_copy, versions_of
+from vantage.runs.launch_token import INCOMPLETE, is_whole, launch_token
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
 from vantage.runs.tidying import clean_name, clean_tags
@@ -87,7 +90,7 @@ class Draft:
 def draft_of(request: HttpRequest) -> Draft:
     team = current_team(request)
     versions = versions_of(team)
-    origin, step = number_in(request, "from", most=2**63), number_in(request, "step", most=2**31)
+    origin, step = number_in(request, "from", most=LARGEST), number_in(request, "step", most=2**31 - 1)
     parent = own_run(request, origin) if origin is not None else None
     base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions)
     if parent and step is not None:
@@ -103,7 +106,7 @@ def draft_of(request: HttpRequest) -> Draft:
 def number_in(request: HttpRequest, name: str, *, most: int) -> int | None:
     """A whole number in the form or the address; None: there is none that could be meant."""
     text = request.POST.get(name, "") or request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < most else None
+    return whole(text, most)
 
 
 def typed(request: HttpRequest) -> dict[str, str]:
@@ -124,6 +127,8 @@ def run_new(request: HttpRequest) -> HttpResponse:
         return show(request, draft, status=200 if draft.bound.reshaped else 400)
     if "launch" not in request.POST:
         return show(request, replace(draft, bound=refused(draft, draft.bound, draft.bound.value)))
+    if not is_whole(request.POST, [slug for slug, _, _ in SECTIONS]):
+        return show(request, replace(draft, bound=draft.bound.with_errors({"": [INCOMPLETE]})), status=400)
     return launch(request, draft, draft.bound, draft.bound.value)
 
 
@@ -134,8 +139,18 @@ def launch(request: HttpRequest, draft: Draft, bound: Bound[RunSpec], spec: RunS
     optimizer = request.POST.get("optimizer", "auto")
     try:
         run = create_run(
-            draft.team, reader(request), name, spec, tags=tags, parent=parent, parent_step=step, optimizer=optimizer
+            draft.team,
+            reader(request),
+            name,
+            spec,
+            tags=tags,
+            parent=parent,
+            parent_step=step,
+            optimizer=optimizer,
+            token=launch_token(request.POST),
         )
+    except AlreadyLaunched as repeated:
+        return redirect("run", pk=repeated.run.pk)
     except Refused as refused:
         wrong = replace(draft, bound=bound.with_errors(by_path(refused.refusals)))
         return show(request, wrong, status=400)
@@ -233,6 +248,7 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "run_name": name,
         "run_tags": posted.get("run_tags", ", ".join(tags_of_copy(draft.parent)) if draft.parent else ""),
         "is_refused": status == 400,
+        "token": uuid4(),
     }
     return render(request, "runs/new.html", context, status=status)
 
