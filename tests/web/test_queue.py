@@ -1,8 +1,10 @@
 """The queue: who goes first, what fits, and that a run is taken once."""
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 from vantage.nodes.models import Node
-from vantage.runs.ending import Ending, record_end
+from vantage.runs.ending import Ending, read_ending, record_end
+from vantage.runs.folder import AttemptFolder
 from vantage.runs.models import Attempt, Run
 from vantage.runs.placement import num_needed, placed
 from vantage.runs.prepare import begin, resumed
@@ -169,6 +172,21 @@ def test_a_run_lost_four_times_in_a_row_fails_with_the_last_reason(make_run: Cal
         record_end(claimed(run), Ending(Outcome.LOST, "trainer_lost", "Gone."))
     run.refresh_from_db()
     assert run.status == Status.FAILED and run.num_lost == 3 and "Gone." in run.sentence
+
+
+@pytest.mark.parametrize("num_lost", [0, 3])
+def test_a_dead_generator_is_a_loss_as_often_as_a_dead_trainer(
+    make_run: Callable[..., Run], tmp_path: Path, num_lost: int
+) -> None:
+    sentence = "The generator ended unexpectedly, as when memory runs out; the run goes on from its last checkpoint."
+    told = {"outcome": "failed", "code": "generator_died", "sentence": sentence}
+    (tmp_path / "exit.json").write_text(json.dumps(told))
+    run = make_run(num_lost=num_lost)
+    assert record_end(claimed(run), read_ending(AttemptFolder(tmp_path), 1, stopping=False, draining=False))
+    run.refresh_from_db()
+    assert run.status == (Status.FAILED if num_lost else Status.QUEUED)
+    assert (run.attempts.get().outcome, run.attempts.get().sentence) == (Outcome.LOST, sentence)
+    assert run.code == "generator_died" and ("goes on" in run.sentence) == (not num_lost)
 
 
 def test_runs_of_other_teams_and_deleted_ones_are_not_visible(make_run: Callable[..., Run], people: Any) -> None:

@@ -35,7 +35,7 @@ def explained(fault: BaseException) -> tuple[str, str]:
     return "internal", f"The trainer met a fault it does not know ({type(fault).__name__}: {fault}); see the log."
 
 
-NAMED = {"SyncError": "sync_mismatch", "GeneratorDied": "generator_died"}
+NAMED = {"SyncError": "sync_mismatch", "GeneratorDied": "generator_died", "GeneratorUnable": "generator_unable"}
 
 
 def _chain(fault: BaseException | None) -> Iterator[BaseException]:

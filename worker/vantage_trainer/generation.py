@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from vantage_trainer.generator_log import last_words
+from vantage_trainer.generator_log import last_error, last_words
 from vantage_trainer.model_limits import context_length, text_config
 from vantage_trainer.spec import RunSpec
 from vantage_trainer.sync import Entry, SyncError, SyncReport, WeightSender
@@ -23,8 +23,15 @@ TIED_BY_DEFAULT = ("gemma", "gemma2", "gemma3_text", "gpt2")
 PATIENCE = {"start": 600.0, "generate": 300.0, "push": 600.0, "close": 10.0}
 
 
+UNEXPECTED = "The generator ended unexpectedly, as when memory runs out; the run goes on from its last checkpoint."
+
+
 class GeneratorDied(RuntimeError):
-    """The generator's process ended or fell silent; the text says how and quotes its log."""
+    """The generator's process ended or fell silent: a new attempt may well go on; a note says how it ended."""
+
+
+class GeneratorUnable(GeneratorDied):
+    """The generator ended by itself before it was ready, as it would again; the text quotes its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,11 @@ class Generator:
         if not self._ready:
             self._hear("start")
             self._ready = True
+
+    def check(self) -> None:
+        """Raise GeneratorDied when the process, started some time ago, is no more; costs one look."""
+        if self._process is not None and self._process.poll() is not None:
+            raise self._death("before it was needed")
 
     def generate(self, requests: list[Request]) -> list[Completion]:
         """Sample one completion per request, in the order of the requests."""
@@ -151,8 +163,7 @@ class Generator:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-        silence = f"said nothing for {PATIENCE[wait]:.0f} s during {wait} and was ended"
-        return GeneratorDied(f"The generator {silence}. {last_words(self._log)}")
+        return self._unexpected(f"It said nothing for {PATIENCE[wait]:.0f} s during {wait} and was ended.")
 
     def _death(self, moment: str) -> GeneratorDied:
         assert self._process is not None
@@ -161,8 +172,15 @@ class Generator:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
+        if status > 0 and not self._ready:
+            return GeneratorUnable(f"The generator ended with status {status} {moment}. {last_words(self._log)}")
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-        return GeneratorDied(f"The generator {how} {moment}. {last_words(self._log)}")
+        return self._unexpected(f"It {how} {moment}.")
+
+    def _unexpected(self, how: str) -> GeneratorDied:
+        fault = GeneratorDied(f"{UNEXPECTED} {last_error(self._log)}".rstrip())
+        fault.add_note(how)
+        return fault
 
 
 def _settings(model_folder: Path, spec: RunSpec) -> dict[str, object]:

@@ -10,15 +10,22 @@ PREFIX = re.compile(r"^(?:\[rank\d+\]:\s*|\([^)]*pid=\d+\)\s*(?:[A-Z]+\s[\d: -]+
 
 def last_words(log: Path) -> str:
     """Return one sentence that quotes the log's last error, or its last line."""
+    lines = _lines(log)
+    return last_error(log) or (f"The log's last words: {lines[-1][:500]}" if lines else "Its log says nothing.")
+
+
+def last_error(log: Path) -> str:
+    """Return one sentence that quotes the log's last error; nothing where there is none."""
+    reasons = [line for line in _lines(log) if REASON.match(line)]
+    return f"The log's last words: {reasons[-1][:500]}" if reasons else ""
+
+
+def _lines(log: Path) -> list[str]:
     try:
         with log.open("rb") as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - TAIL_BYTES))
             text = file.read().decode("utf-8", "replace")
     except OSError:
-        return f"Its log {log} cannot be read."
-    lines = [PREFIX.sub("", line).strip() for line in text.splitlines() if line.strip()]
-    reasons = [line for line in lines if REASON.match(line)]
-    if not lines:
-        return "Its log is empty."
-    return f"The log's last words: {(reasons or lines)[-1][:500]}"
+        return []
+    return [PREFIX.sub("", line).strip() for line in text.splitlines() if line.strip()]

@@ -33,6 +33,7 @@ def _imitate(run: Run, settings: WarmStart) -> None:
     run.journal.event(run.progress.step, "stage", {"name": "warm_start", "steps": settings.steps})
     while run.progress.step < settings.steps:
         run.stop.check()
+        run.generator.check()
         with run.counted():
             loss, lr = _step(run, settings, examples)
         run.phase("warm_start", run.progress.step, settings.steps)

@@ -15,11 +15,14 @@ from vantage.runs.ingest import log_tail
 from vantage.runs.models import Attempt, Run
 from vantage.runs.states import Outcome, Status
 from vantage.runs.tasks import nudge_nodes
+from vantage.text import storable
 
 MOST_LOST = 3  # attempts lost in a row without a checkpoint between them, then the run fails
 INSTEAD = {"drain": "stop", "lose": "lose_stopping"}  # where a person asked to stop meanwhile
 TRANSITION = {Outcome.SUCCEEDED: "succeed", Outcome.FAILED: "fail", Outcome.STOPPED: "stop"}
 TRANSITION |= {Outcome.DRAINED: "drain", Outcome.LOST: "lose"}
+INFRASTRUCTURE = ("generator_died",)  # codes of a failure that another attempt may not meet: as a lost trainer's
+GOES_ON = "; the run goes on from its last checkpoint"  # untrue where it does not
 _NOISE = re.compile(r"^\s|^\s*$|^Traceback|%\|")  # indented lines of a stack trace, empty lines, progress bars
 
 
@@ -35,8 +38,11 @@ def read_ending(folder: AttemptFolder, exit_code: int | None, *, stopping: bool,
     asked = Outcome.STOPPED if stopping else Outcome.DRAINED
     told = _report(folder)
     if told is not None:
+        code = storable(str(told.get("code", "")))[:40]
         outcome = asked if told["outcome"] == "stopped" else Outcome(told["outcome"])
-        return Ending(outcome, str(told.get("code", ""))[:40], str(told.get("sentence", "")))
+        if outcome == Outcome.FAILED and code in INFRASTRUCTURE:
+            outcome = Outcome.LOST
+        return Ending(outcome, code, str(told.get("sentence", "")))
     if stopping or draining:
         return Ending(
             asked, "ended_hard", "The trainer did not end in time and was killed; its last checkpoint counts."
@@ -59,6 +65,7 @@ def record_end(attempt: Attempt, ending: Ending) -> bool:
             Run.objects.filter(pk=run.pk).find()
         name = TRANSITION[ending.outcome]
         if run.status == Status.STOPPING:
+            told["sentence"] = ending.sentence.replace(GOES_ON, "")
             name = INSTEAD.get(name, name)
         Run.objects.filter(pk=run.pk).move(name, ended=None if name in INSTEAD else Now(), **told)
         if ending.outcome == Outcome.LOST:
@@ -74,7 +81,7 @@ def _retry(run: Run, ending: Ending) -> None:
         chosen.move("retry", num_lost=F("num_lost") + 1)
     else:
         times = f"It was lost {run.num_lost + 1} times without reaching a checkpoint in between."
-        chosen.move("give_up", ended=Now(), sentence=f"{times} {ending.sentence}")
+        chosen.move("give_up", ended=Now(), sentence=f"{times} {ending.sentence.replace(GOES_ON, '')}")
 
 
 def _report(folder: AttemptFolder) -> dict[str, str] | None:
