@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 from vantage.runs.folder import AttemptFolder
 from vantage.runs.ingest import Fenced, Shipper
+from vantage.runs.journal_rows import MOST
 from vantage.runs.models import Attempt, Checkpoint, Event, LogTail, MetricRow, Run, Sample
 from vantage.runs.states import Outcome, Status
 
@@ -137,3 +138,55 @@ def test_the_warm_start_counts_its_own_steps(attempt: Attempt, folder: AttemptFo
     append(folder, "metrics", {"seq": 2, "step": 1, "values": {"reward/mean": 1.0}})
     Shipper(attempt, folder).ship()
     assert Attempt.objects.get().step == 1
+
+
+NEXT = {"metrics": {"values": {"reward/mean": 1.0}}, "samples": SAMPLE, "events": {"kind": "stage"}}
+ODD: list[tuple[str, dict[str, object]]] = [
+    ("metrics", {"values": {"m" * 300: 1.0, "\x00" * 300: 2.0, "m" * 201: {}}}),
+    ("metrics", {"values": {"reward/mean": 1.0}, "step": -5, "time": "yesterday"}),
+    ("samples", {"finish": "\x00stop"}),
+    ("samples", {"step": -1}),
+    ("samples", {"correct": "perhaps"}),
+    ("samples", {"correct": 3, "parts": "none", "tokens": [], "reward": {}}),
+    ("samples", {"time": math.nan}),
+    ("events", {"kind": "\x00\ud800"}),
+    ("events", {"kind": "checkpoint", "data": {"folder": "\x00", "step": -3, "bytes": -1}}),
+    ("events", {"kind": "checkpoint", "data": [1]}),
+    ("events", {"kind": "resumed", "data": {"from_step": -7}}),
+    ("events", {"kind": "phase", "time": 1e300, "seq": 10**30}),
+]
+
+
+@pytest.mark.parametrize(("name", "odd"), ODD)
+def test_an_odd_line_is_stored_as_well_as_it_can_be(
+    attempt: Attempt, folder: AttemptFolder, name: str, odd: dict[str, object]
+) -> None:
+    append(folder, name, {"seq": 1} | NEXT[name] | odd, {"seq": 2} | NEXT[name])
+    assert Shipper(attempt, folder).ship() and not Event.objects.filter(seq=MOST, kind="warning").exists()
+    model: type[MetricRow | Sample | Event] = {"metrics": MetricRow, "samples": Sample, "events": Event}[name]
+    stored = model.objects.all()
+    assert len(stored) >= 2 and all(row.step >= 0 and 0 <= row.time < 1e11 for row in stored)
+
+
+def test_what_cannot_be_stored_is_set_aside_with_one_warning_and_the_rest_goes_on(
+    attempt: Attempt, folder: AttemptFolder
+) -> None:
+    deep: object = 0
+    for _ in range(600):
+        deep = [deep]
+    endless = {"seq": 3, "kind": "phase", "data": {"deep": deep}}
+    append(folder, "events", *({"seq": seq, "kind": "stage"} for seq in (1, 2)), endless, {"seq": 4, "kind": "stage"})
+    append(folder, "events", endless | {"seq": 5})
+    append(folder, "metrics", *metrics(1))
+    for _ in range(2):
+        assert Shipper(attempt, folder).ship()
+    told = Event.objects.get(kind="warning")
+    assert "number 3 of events.jsonl" in told.data["sentence"]
+    assert list(Event.objects.filter(kind="stage").order_by("seq").values_list("seq", flat=True)) == [1, 2, 4]
+    assert MetricRow.objects.count() == 2
+
+
+def test_a_checkpoint_of_many_gigabytes_keeps_its_size(attempt: Attempt, folder: AttemptFolder) -> None:
+    append(folder, "events", {"seq": 1, "kind": "checkpoint", "data": {"step": 1, "bytes": 5 * 10**10}})
+    Shipper(attempt, folder).ship()
+    assert Checkpoint.objects.get().bytes == 5 * 10**10

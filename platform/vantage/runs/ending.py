@@ -87,7 +87,7 @@ def _retry(run: Run, ending: Ending) -> None:
 def _report(folder: AttemptFolder) -> dict[str, str] | None:
     try:
         told = json.loads(folder.exit.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     known = isinstance(told, dict) and told.get("outcome") in ("succeeded", "failed", "stopped")
     return told if known else None

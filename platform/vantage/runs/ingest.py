@@ -4,7 +4,7 @@ from django.db import transaction
 
 from vantage.runs.announce import announce
 from vantage.runs.folder import JOURNALS, AttemptFolder
-from vantage.runs.journal_rows import STORE, Target, training_step, whole
+from vantage.runs.journal_rows import Target, count, store, training_step
 from vantage.runs.models import Attempt, LogTail
 from vantage.runs.tail import Line, appended
 
@@ -34,7 +34,7 @@ class Shipper:
         with transaction.atomic():
             self._advance(offsets, {name: lines for name, (lines, _) in read.items()}, log_size)
             for name, (lines, _) in read.items():
-                STORE[name](self.target, lines)
+                store(self.target, name, lines)
             _store_log(self.target.pk, self.folder, log_size)
         self.offsets, self.log_size = offsets, log_size
         announce(self.target.run, self.target.team)
@@ -46,7 +46,7 @@ class Shipper:
         if attempt is None:
             raise Fenced
         for name, new in lines.items():
-            attempt.seqs[name] = max([attempt.seqs.get(name, 0), *(whole(line["seq"]) for line in new)])
+            attempt.seqs[name] = max([attempt.seqs.get(name, 0), *(count(line["seq"]) for line in new)])
         attempt.step = max([attempt.step, *map(training_step, lines["metrics"])])
         attempt.seqs["log"] = log_size
         attempt.offsets = offsets

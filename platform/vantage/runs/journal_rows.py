@@ -1,10 +1,13 @@
 """Journal lines as rows of Postgres."""
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.db import connection
+import psycopg
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, connection, transaction
 
 from vantage.runs.models import Checkpoint, Event, MetricKey, Run, Sample
 from vantage.runs.prepare import resumed
@@ -13,6 +16,10 @@ from vantage.stored import Json
 from vantage.text import storable
 
 MOST = 2**31 - 1
+MOST_BYTES = 2**63 - 1
+YEAR_5138 = 1e11  # seconds since 1970; a time past it, or before 1970, is none
+REFUSED = (DataError, IntegrityError, psycopg.DataError, psycopg.IntegrityError, ValidationError)
+UNSTORABLE = (*REFUSED, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 COLUMNS = "run_id, attempt, key_id, seq, step, time, value"
 TEMPORARY = "CREATE TEMPORARY TABLE IF NOT EXISTS incoming (LIKE runs_metricrow) ON COMMIT DELETE ROWS"
 INSERT = f"INSERT INTO runs_metricrow ({COLUMNS}) SELECT {COLUMNS} FROM incoming ON CONFLICT DO NOTHING"
@@ -37,10 +44,8 @@ def _store_metrics(target: Target, lines: list[Line]) -> None:
         cursor.execute(TEMPORARY)
         with cursor.copy(f"COPY incoming ({COLUMNS}) FROM STDIN") as copy:
             for line in lines:
-                place = f"{whole(line['seq'])}\t{whole(line.get('step'))}\t{number(line.get('time'))!r}"
-                rows = (
-                    f"{head}\t{keys[name[:200]]}\t{place}\t{number(value)!r}\n" for name, value in _values(line).items()
-                )
+                place = f"{count(line['seq'])}\t{count(line.get('step'))}\t{moment(line)!r}"
+                rows = (f"{head}\t{keys[name]}\t{place}\t{number(value)!r}\n" for name, value in _values(line).items())
                 copy.write("".join(rows))
         cursor.execute(INSERT)
 
@@ -57,7 +62,7 @@ def _store_events(target: Target, lines: list[Line]) -> None:
         Run.objects.filter(pk=target.run).update(num_lost=0)  # it moved on: losses before this one are forgiven
     for line in lines:
         if line.get("kind") == "resumed" and isinstance(data := line.get("data"), dict):
-            step = None if data.get("from_step") is None else whole(data["from_step"])
+            step = None if data.get("from_step") is None else count(data["from_step"])
             resumed(target.run, target.attempt, step, in_warm_start=data.get("stage") == "warm_start")
 
 
@@ -66,6 +71,33 @@ STORE: dict[str, Callable[[Target, list[Line]], None]] = {
     "samples": _store_samples,
     "events": _store_events,
 }
+
+
+def store(target: Target, name: str, lines: list[Line]) -> None:
+    """Store the lines of a journal; those that Postgres or we cannot take are set aside with one warning."""
+    refused = _refused(STORE[name], target, lines)
+    if refused:
+        line, fault = refused[0]
+        first = f"the first is number {line['seq']} of {name}.jsonl ({type(fault).__name__})"
+        sentence = f"Some lines of the journal could not be stored and were left out; {first}."
+        told = Event(run_id=target.run, attempt=target.attempt, kind="warning", data={"sentence": sentence})
+        told.seq, told.step, told.time = MOST, count(line.get("step")), time.time()
+        Event.objects.bulk_create([told], ignore_conflicts=True)  # the one with this number: an attempt has one
+
+
+def _refused(
+    stored: Callable[[Target, list[Line]], None], target: Target, lines: list[Line]
+) -> list[tuple[Line, Exception]]:
+    """Store all but the lines that cannot be, found by halving."""
+    try:
+        with transaction.atomic():
+            stored(target, lines)
+        return []
+    except UNSTORABLE as fault:  # lines come from a process that runs other people's code
+        if len(lines) == 1:
+            return [(lines[0], fault)]
+    middle = len(lines) // 2
+    return _refused(stored, target, lines[:middle]) + _refused(stored, target, lines[middle:])
 
 
 def _key_ids(names: set[str]) -> dict[str, int]:
@@ -81,7 +113,7 @@ def _key_ids(names: set[str]) -> dict[str, int]:
 
 def training_step(line: Line) -> int:
     warm = any(name.startswith("warm_start/") for name in _values(line))
-    return 0 if warm else whole(line.get("step"))
+    return 0 if warm else count(line.get("step"))
 
 
 def _values(line: Line) -> dict[str, Json]:
@@ -93,9 +125,9 @@ def _sample(target: Target, line: Line) -> Sample:
     return Sample(
         run_id=target.run,
         attempt=target.attempt,
-        seq=whole(line["seq"]),
-        step=whole(line.get("step")),
-        time=number(line.get("time")),
+        seq=count(line["seq"]),
+        step=count(line.get("step")),
+        time=moment(line),
         prompt_id=str(line.get("prompt_id", "")),
         group=whole(line.get("group")),
         index=whole(line.get("index")),
@@ -103,12 +135,12 @@ def _sample(target: Target, line: Line) -> Sample:
         text=str(line.get("text", "")),
         num_tokens=whole(line.get("num_tokens")),
         reward=_optional(line.get("reward")),
-        parts=line.get("parts") or {},
-        correct=line.get("correct"),
+        parts=_mapping(line.get("parts")),
+        correct=found if isinstance(found := line.get("correct"), bool) else None,
         advantage=_optional(line.get("advantage")),
-        finish=str(line.get("finish", ""))[:10],
+        finish=_word(line.get("finish", ""), 10),
         version=whole(line.get("version")),
-        tokens=line.get("tokens"),
+        tokens=found if isinstance(found := line.get("tokens"), dict) else None,
     )
 
 
@@ -116,29 +148,48 @@ def _event(target: Target, line: Line) -> Event:
     return Event(
         run_id=target.run,
         attempt=target.attempt,
-        seq=whole(line["seq"]),
-        step=whole(line.get("step")),
-        time=number(line.get("time")),
-        kind=str(line.get("kind", ""))[:20],
-        data=line.get("data") or {},
+        seq=count(line["seq"]),
+        step=count(line.get("step")),
+        time=moment(line),
+        kind=_word(line.get("kind", ""), 20),
+        data=_mapping(line.get("data")),
     )
 
 
 def _checkpoint(target: Target, line: Line) -> Checkpoint:
     data = line.get("data")
     told = data if isinstance(data, dict) else {}
-    step = whole(told.get("step", line.get("step")))
-    folder = str(told.get("folder", f"checkpoints/step-{step:06d}"))[:200]
-    return Checkpoint(
-        run_id=target.run, attempt=target.attempt, step=step, folder=folder, bytes=whole(told.get("bytes"))
-    )
+    step = count(told.get("step", line.get("step")))
+    folder = _word(told.get("folder", f"checkpoints/step-{step:06d}"), 200)
+    size = count(told.get("bytes"), MOST_BYTES)
+    return Checkpoint(run_id=target.run, attempt=target.attempt, step=step, folder=folder, bytes=size)
+
+
+def _word(value: Json, most: int) -> str:
+    return storable(str(value))[:most]
+
+
+def _mapping(value: Json) -> dict[str, Json]:
+    """Return a mapping, whatever was told: pages look things up in it."""
+    return value if isinstance(value, dict) else {} if value is None else {"value": value}
+
+
+def moment(line: Line) -> float:
+    """Return a line's time; where it tells none that can be, now."""
+    told = number(line.get("time"))
+    return told if 0 <= told <= YEAR_5138 else time.time()
 
 
 def _optional(value: Json) -> float | None:
     return None if value is None else number(value)
 
 
-def whole(value: Json) -> int:
-    """Read a count or a step; what no integer column takes is cut to its range."""
-    found = number(value)
-    return int(min(max(found, -MOST), MOST)) if math.isfinite(found) else 0
+def whole(value: Json, most: int = MOST) -> int:
+    """Read a whole number; what no integer column takes is cut to its range."""
+    found = value if isinstance(value, int) else number(value)
+    return int(min(max(found, -most), most)) if isinstance(found, int) or math.isfinite(found) else 0
+
+
+def count(value: Json, most: int = MOST) -> int:
+    """Read a count or a step, which is never negative."""
+    return max(0, whole(value, most))

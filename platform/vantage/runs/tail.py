@@ -38,6 +38,6 @@ def number(value: Json) -> float:
 def _line(text: bytes) -> Line | None:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and isinstance(found.get("seq"), int) else None
