@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from vantage.form_shapes import Shape, fields_of
+from vantage.numbers import whole
+from vantage.stored import is_deep
 
 ADD, REMOVE = "form.add", "form.remove"
 
@@ -69,14 +71,16 @@ def parse_control(shape: Shape, text: str) -> object:
 
 def whole_choice(shape: Shape, text: str) -> object:
     """A choice among integers posts text; pydantic's Literal wants the integer."""
-    return int(text) if shape.widget == "select" and text.isdigit() else text
+    number = whole(text) if shape.widget == "select" else None
+    return text if number is None else number
 
 
 def parse_json(text: str) -> object:
     try:
-        return json.loads(text or "{}")
-    except ValueError:
+        value = json.loads(text or "{}")
+    except (ValueError, RecursionError):  # it is wrong or nested without end: pydantic refuses the text
         return text
+    return text if is_deep(value) else value
 
 
 def parse_optional(shape: Shape, data: Mapping[str, object], base: Mapping[str, object], names: list[str]) -> object:
@@ -101,7 +105,7 @@ def parse_list(shape: Shape, data: Mapping[str, object], base: object, names: li
     name = next((name for name in names if name in data or posted_under(data, [name])), None)
     if name is None and data.get(ADD) not in names:
         return MISSING
-    row = re.compile(re.escape(name or names[0]) + r"\.(\d+)[.:]")
+    row = re.compile(re.escape(name or names[0]) + r"\.([0-9]{1,4})[.:]")
     numbers = sorted({int(found.group(1)) for key in data if (found := row.match(key))})
     rows = [(f"{name}.{number}", number) for number in numbers if data.get(REMOVE) != f"{name}.{number}"]
     known = base if isinstance(base, list) else []

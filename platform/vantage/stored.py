@@ -11,6 +11,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from vantage.text import MARK, restored, storable
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+DEEPEST = 100  # levels of lists and objects
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -48,6 +49,15 @@ def from_jsonb(value: Json) -> Json:
     if isinstance(value, str) and value[1:] in _WORDS and value[0] == MARK:
         return _WORDS[value[1:]]
     return _mapped(value, restored, from_jsonb)
+
+
+def is_deep(value: Json) -> bool:
+    """Whether a value has more than DEEPEST levels: too many for the stacks of who reads it later."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [one for part in inner for one in part]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _mapped(value: Json, text: Callable[[str], str], inner: Callable[[Json], Json]) -> Json:

@@ -7,6 +7,7 @@ from vantage_trainer.presets import PRESETS
 
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.algorithms.spoken import NOT_YET, not_yet
+from vantage.numbers import whole
 from vantage.teams.audit import record
 from vantage.teams.models import Team, User
 from vantage.text import storable
@@ -40,7 +41,7 @@ def find(team: Team, reference: str) -> Composition:
         return PRESETS[reference].algorithm
     name, _, number = reference.rpartition("@")
     versions = AlgorithmVersion.objects.of_team(team).filter(algorithm__name=storable(name))
-    version = versions.filter(number=int(number)).first() if number.isdecimal() and len(number) < 9 else None
+    version = versions.filter(number=meant).first() if (meant := whole(number, 2**31 - 1)) is not None else None
     if version is None:
         raise ValueError(f"There is no algorithm “{reference}” in this team: choose a preset or name@number.")
     return version.parts

@@ -13,6 +13,7 @@ from vantage.algorithms import store
 from vantage.algorithms.describe import differences, in_short, parts
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.algorithms.spoken import not_yet
+from vantage.numbers import whole
 from vantage.teams.access import can, current_team, found, may, reader
 from vantage.teams.models import Role
 from vantage.text import showable
@@ -33,7 +34,7 @@ def algorithms(request: HttpRequest) -> HttpResponse:
         "own": [own_line(algorithm) for algorithm in mine.annotate(num_versions=Count("versions")).order_by("name")],
         "presets": [(preset, in_short(preset.algorithm), not_yet(preset.algorithm)) for preset in PRESETS.values()],
         "deleted": deleted[:50],
-        "just_deleted": deleted.filter(pk=int(gone)).first() if gone.isdecimal() and len(gone) < 19 else None,
+        "just_deleted": deleted.filter(pk=whole(gone)).first(),
         "creates": can(request, team, Role.MEMBER),
     }
     return render(request, "algorithms/list.html", context)

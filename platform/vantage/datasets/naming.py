@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import F
 
 from vantage.datasets.models import DatasetVersion
+from vantage.numbers import whole
 from vantage.teams.models import Team
 from vantage.text import storable
 
@@ -12,9 +13,9 @@ from vantage.text import storable
 def lookup(team: Team, reference: str) -> DatasetVersion | None:
     """The version that `name@number` means in the team, or none."""
     name, _, number = reference.rpartition("@")
-    if not number.isdecimal() or len(number) > 9:
+    if (meant := whole(number, 2**31 - 1)) is None:
         return None
-    return DatasetVersion.objects.of_team(team).filter(dataset__name=storable(name), number=int(number)).first()
+    return DatasetVersion.objects.of_team(team).filter(dataset__name=storable(name), number=meant).first()
 
 
 def find(team: Team, reference: str) -> DatasetVersion:

@@ -15,6 +15,7 @@ from vantage.datasets import store
 from vantage.datasets.columns import Columns
 from vantage.datasets.models import CHUNK, Dataset, DatasetVersion, Row
 from vantage.datasets.problems import TITLES
+from vantage.numbers import whole
 from vantage.teams.access import can, current_team, found, may, reader
 from vantage.teams.models import Role
 from vantage.text import showable, storable
@@ -181,4 +182,4 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def as_number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 19 else None
+    return whole(text or "")

@@ -10,7 +10,9 @@ from django.db.models.functions import Left, Length
 from django.http import QueryDict
 
 from vantage.datasets.models import Row
+from vantage.numbers import whole
 from vantage.runs.models import Run, Sample
+from vantage.text import storable
 
 FOLD_AFTER = 1200  # characters of a completion shown at once
 GROUPS_PER_PAGE = 12
@@ -36,10 +38,10 @@ class SampleWish:
     def of(cls, query: QueryDict) -> Self:
         step, page = query.get("step", ""), query.get("page", "1")
         return cls(
-            int(step) if step.isdigit() and len(step) < 10 else None,
+            whole(step, 2**31 - 1),
             query.get("only", "") if query.get("only", "") in FILTERS else "",
             query.get("q", ""),
-            int(page) if page.isdigit() and len(page) < 8 else 1,
+            whole(page, 10**7) or 1,
         )
 
 
@@ -69,7 +71,7 @@ def samples_of(run: Run, step: int) -> QuerySet[Sample]:
 
 def wished(samples: QuerySet[Sample], wish: SampleWish) -> QuerySet[Sample]:
     rows = samples.filter(**FILTERS.get(wish.only, {}))
-    return rows.filter(text__icontains=wish.text) if wish.text else rows
+    return rows.filter(text__icontains=storable(wish.text)) if wish.text else rows
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _expected(by_group: dict[int, list[Sample]]) -> dict[str, str]:
     if not firsts:
         return {}
     ids = {one.prompt_id for one in firsts}
-    numbers = [int(text) for text in ids if text.isascii() and text.isdigit() and len(text) < 10]
+    numbers = [number for text in ids if (number := whole(text, 2**31 - 1)) is not None]
     version = Run.objects.values_list("datasets", flat=True).get(pk=firsts[0].run_id).get("train")
     rows = Row.objects.filter(version=version, number__in=numbers).values_list("number", "answer")
     return {str(number): answer for number, answer in rows}

@@ -9,6 +9,9 @@ from vantage.runs.rows import Axis, Rows
 __all__ = ["Axis", "Series", "bucket_width", "series", "series_of"]
 
 
+FARTHEST = 1e30  # that an axis may be asked to reach: far beyond steps, seconds and operations
+
+
 @dataclass
 class Series:
     """Columns of equal length, one entry per bucket that holds a value; JSON-safe: what isn't finite is None."""
@@ -47,8 +50,8 @@ def series_of(
     spans = [span for rows in sources if (span := rows.span())]
     if not spans:
         return {rows.run: Series(1) for rows in sources}
-    first = min(span[0] for span in spans) if low is None else low
-    last = max(span[1] for span in spans) if high is None else high
+    first = min(span[0] for span in spans) if low is None else max(low, -FARTHEST)
+    last = max(span[1] for span in spans) if high is None else min(high, FARTHEST)
     width = bucket_width(last - first, points, whole=x == "step")
     whole = low is None and high is None
     return {rows.run: _read(rows, first, last, width, whole) for rows in sources}

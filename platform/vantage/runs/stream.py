@@ -13,6 +13,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
+from vantage.numbers import whole
 from vantage.runs.hub import Hub, Reader
 from vantage.runs.news import News, news_since
 from vantage.teams.access import reader as person
@@ -37,8 +38,8 @@ def _admit(request: HttpRequest) -> Reader:
 
 
 def _since(request: HttpRequest) -> datetime:
-    told = request.headers.get("Last-Event-ID", "")
-    return timezone.now() if not told.isdigit() else _time(int(told[:16]))
+    told = whole(request.headers.get("Last-Event-ID", ""), int(1000 * timezone.now().timestamp()))
+    return timezone.now() if told is None else _time(told)
 
 
 def _time(milliseconds: int) -> datetime:

@@ -13,12 +13,15 @@ from django.db.models.functions import Coalesce, Now
 from django.http import QueryDict
 
 from vantage.algorithms.labels import labels
+from vantage.numbers import whole
 from vantage.runs.latest import Point, newest
 from vantage.runs.models import Attempt, MetricKey, MetricRow, Run
 from vantage.runs.spark import Spark, spark
 from vantage.runs.states import ACTIVE, Status
+from vantage.text import storable
 
 PER_PAGE = 50
+MOST_PAGES = 10**7
 SPARK_POINTS = 40
 SORTS = ("name", "status", "created", "duration", "reward", "pass")
 REWARD = "reward/mean"
@@ -48,7 +51,7 @@ class Wish:
             query.get("tag", "").strip(),
             key if key in SORTS else "created",
             sort.startswith("-") or key not in SORTS,
-            int(page) if page.isdigit() and len(page) < 8 else 1,
+            whole(page, MOST_PAGES) or 1,
         )
 
     @property
@@ -114,18 +117,19 @@ def narrowed(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:
         runs = runs.filter(matching(wish.text))
     if wish.status:
         runs = runs.filter(status__in=ACTIVE if wish.status == "active" else [wish.status])
-    return runs.filter(tags__contains=[wish.tag]) if wish.tag else runs
+    return runs.filter(tags__contains=[storable(wish.tag)]) if wish.tag else runs
 
 
 def matching(text: str) -> Q:
     """Names, notes, tags and algorithms that hold the text, and the run of this number; #5 is only a number."""
     bare = text.removeprefix("#")
-    number = Q(number=int(bare)) if bare.isascii() and bare.isdigit() and len(bare) < 10 else Q()
+    meant = whole(bare, 2**31 - 1)
+    number = Q() if meant is None else Q(number=meant)
     if number and text.startswith("#"):
         return number
     own = Q(spec__algorithm__preset=None) if text.lower() == "own" else Q()
     words = ("name", "notes", "tags", "spec__algorithm__preset")
-    return reduce(or_, (Q(**{f"{word}__icontains": text}) for word in words), number | own)
+    return reduce(or_, (Q(**{f"{word}__icontains": storable(text)}) for word in words), number | own)
 
 
 def ordered(runs: QuerySet[Run], wish: Wish) -> QuerySet[Run]:

@@ -17,6 +17,7 @@ from vantage.teams.access import can, current_team, reader, require_role
 from vantage.teams.audit import record
 from vantage.teams.login import login_link, spend
 from vantage.teams.models import Membership, Role
+from vantage.text import storable
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -111,7 +112,7 @@ def change_member(request: HttpRequest, pk: int) -> HttpResponse:
 def switch_team(request: HttpRequest) -> HttpResponse:
     """Work in another of one's teams from now on."""
     slug = request.POST.get("team", "")
-    request.session["team"] = get_object_or_404(reader(request).visible_teams(), slug=slug).pk
+    request.session["team"] = get_object_or_404(reader(request).visible_teams(), slug=storable(slug)).pk
     return redirect("/")
 
 

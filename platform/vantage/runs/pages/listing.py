@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
+from vantage.numbers import whole
 from vantage.runs import tidying
 from vantage.runs.models import Run
 from vantage.runs.states import ACTIVE, Status
@@ -53,7 +54,7 @@ def runs(request: HttpRequest) -> HttpResponse:
 @require_role(Role.MEMBER)
 def change_many(request: HttpRequest) -> HttpResponse:
     """Delete or tag the chosen runs; ids that are not the reader's own are no ids."""
-    ids = [int(pk) for pk in request.POST.getlist("run") if pk.isdigit()]
+    ids = [pk for text in request.POST.getlist("run") if (pk := whole(text)) is not None]
     chosen = Run.objects.visible_to(reader(request)).filter(team=current_team(request), pk__in=ids)
     if request.POST.get("act") == "delete":
         delete(request, chosen)
@@ -77,7 +78,7 @@ def delete(request: HttpRequest, chosen: "tidying.RunQuerySet") -> None:
 @require_role(Role.MEMBER)
 def restore_many(request: HttpRequest) -> HttpResponse:
     """Undo a deletion."""
-    ids = [int(pk) for pk in request.POST.getlist("run") if pk.isdigit()]
+    ids = [pk for text in request.POST.getlist("run") if (pk := whole(text)) is not None]
     gone = Run.objects.deleted_of(reader(request)).filter(team=current_team(request), pk__in=ids)
     num = len(tidying.restore(gone, reader(request)))
     messages.success(request, f"{num} run{'' if num == 1 else 's'} restored.")
