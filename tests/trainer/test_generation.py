@@ -45,6 +45,15 @@ def essence(completion: Completion) -> tuple[list[int], list[float]]:
     return completion.token_ids, completion.logps
 
 
+def test_the_generator_is_no_rank_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("VANTAGE_MODELS", "/models")
+    found = generation.own_environment()
+    assert found["VANTAGE_MODELS"] == "/models" and not any(name.startswith("TORCHELASTIC_") for name in found)
+    assert not {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} & set(found)
+
+
 def test_a_seed_gives_the_same_sample_in_any_company(generator: Generator) -> None:
     requests = [Request([*PROMPT, 7 + seed % 10], seed, 24) for seed in range(48)]
     together = generator.generate(requests)

@@ -19,6 +19,11 @@ from vantage_trainer.wire import Wire
 
 # Model types whose configuration class ties the head when its file does not say.
 TIED_BY_DEFAULT = ("gemma", "gemma2", "gemma3_text", "gpt2")
+# How torchrun's settings begin.
+RANK_SETTINGS = (
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_WORLD_SIZE"),
+    *("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_", "TORCHRUN_"),
+)
 # The longest silence that each wait accepts, in seconds; generating speaks at least once per engine step.
 PATIENCE = {"start": 600.0, "generate": 300.0, "push": 600.0, "close": 10.0}
 
@@ -86,6 +91,7 @@ class Generator:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
+                env=own_environment(),
             )
         self._tell(self._settings)
 
@@ -181,6 +187,11 @@ class Generator:
         fault = GeneratorDied(f"{UNEXPECTED} {last_error(self._log)}".rstrip())
         fault.add_note(how)
         return fault
+
+
+def own_environment() -> dict[str, str]:
+    """Leave out what tells the trainer's ranks who they are: the generator's engine is no rank of theirs."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(RANK_SETTINGS)}
 
 
 def _settings(model_folder: Path, spec: RunSpec) -> dict[str, object]:
