@@ -160,6 +160,7 @@ REFUSED += [
 NOTED = [
     ("untrained_without_warm_start", "warm_start", {"model": {"source": "tiny"}}),
     ("nothing_evaluated", "evaluation.sets", {"evaluation": {"sets": []}}),
+    ("evaluated_on_training_data", "evaluation.sets.0.dataset", one_set(dataset="arithmetic@1")),
     ("never_off_policy", "algorithm.trust_region.kind", algorithm(**CLIPPED)),
     (
         "denominator_unread",

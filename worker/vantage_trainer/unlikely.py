@@ -26,4 +26,16 @@ def nothing_evaluated(spec: RunSpec) -> Iterator[Refusal]:
         )
 
 
-CHECKS: tuple[RunCheck, ...] = (untrained_without_warm_start, nothing_evaluated)
+def evaluated_on_training_data(spec: RunSpec) -> Iterator[Refusal]:
+    for number, chosen in enumerate(spec.evaluation.sets):
+        if chosen.dataset.strip() and chosen.dataset == spec.data.train:
+            yield refuse(
+                "evaluated_on_training_data",
+                f"evaluation.sets.{number}.dataset",
+                "The evaluation set {name} holds the problems the run trains on, so it cannot tell skill from memory; "
+                "usually a held-out dataset is wanted.",
+                name=chosen.name,
+            )
+
+
+CHECKS: tuple[RunCheck, ...] = (untrained_without_warm_start, nothing_evaluated, evaluated_on_training_data)
