@@ -144,6 +144,28 @@ def test_a_stopped_and_resumed_run_repeats_the_uninterrupted_one(whole: Path, tm
 
 
 @pytest.mark.engine
+def test_a_run_stopped_amid_its_warm_start_goes_on_from_there(tmp_path: Path) -> None:
+    spec, steps = small_spec(), 150
+    assert spec.warm_start is not None
+    spec.warm_start.steps, spec.budget.steps, spec.evaluation.sets = steps, 1, []
+    folder = write(tmp_path / "run", spec)
+    process = start(folder)
+    while not journal(folder, "metrics"):
+        assert process.poll() is None, "the run ended before it could be stopped"
+        time.sleep(0.02)
+    (folder / "attempts" / "1" / "stop").write_text("stop")
+    end = finish(folder, process=process)
+    done = [row["step"] for row in journal(folder, "metrics")]
+    assert end["outcome"] == "stopped" and f"after warm-start step {done[-1]} " in end["sentence"], end
+    assert done[-1] < steps and (folder / "checkpoints" / f"start-{done[-1]:06d}").is_dir()
+    assert finish(folder, attempt=2)["outcome"] == "succeeded"
+    [resumed] = [event["data"] for event in journal(folder, "events", 2) if event["kind"] == "resumed"]
+    assert (resumed["stage"], resumed["from_step"]) == ("warm_start", done[-1])
+    rows = journal(folder, "metrics", 2)
+    assert done + [row["step"] for row in rows if "warm_start/loss" in row["values"]] == list(range(1, steps + 1))
+
+
+@pytest.mark.engine
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_fork_begins_with_the_weights_of_its_parent_and_the_optimizer_state_that_was_chosen(
     keep: bool, whole: Path, tmp_path: Path
