@@ -30,6 +30,8 @@ def one_set(**fields: object) -> dict:
 REFUSED = [
     ("no_model", "model.name", {"model": {"source": "folder", "name": " "}}),
     ("unknown_model", "model.name", {"model": {"source": "tiny", "name": "large"}}),
+    ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{% for m in messages %}"}}),
+    ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{{ messages | shout }}"}}),
     ("unavailable", "model.source", {"model": {"source": "package", "name": "a-package"}}),
     ("unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
     (
@@ -236,6 +238,11 @@ def test_every_preset_starts_in_a_run_made_for_it(name: str) -> None:
     }
     codes = {refusal.code for refusal in refusals(run(sections))}
     assert codes <= {"unavailable"} and (name in ("ppo", "scalerl") or "unavailable" not in codes)
+
+
+def test_what_transformers_reads_in_a_chat_template_is_not_refused() -> None:
+    template = "{% for m in messages %}{% generation %}{{ m | tojson }}{% endgeneration %}{% break %}{% endfor %}"
+    assert refusals(run({"model": {"chat_template": template + "{{ raise_exception('no') }}"}})) == []
 
 
 def test_top_p_is_allowed_where_the_generator_s_probabilities_are_only_watched() -> None:

@@ -13,8 +13,10 @@ import pytest
 import torch
 from vantage_trainer import checkpoint, demo, metrics
 from vantage_trainer.arithmetic import generate
+from vantage_trainer.failure import Failure
 from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import RunSpec
+from vantage_trainer.train import read_spec
 
 STEPS = 4
 TIMES = ("time/", "node/", "tokens/per_second", "compute/device_hours")
@@ -226,6 +228,30 @@ def test_bad_input_ends_in_a_sentence(tmp_path: Path, case: str) -> None:
     end = finish(folder)
     assert end["outcome"] == "failed" and sentence in end["sentence"], end
     assert end["code"] not in ("internal", "") and "Traceback" not in end["sentence"]
+
+
+@pytest.mark.parametrize("kind", ["missing", "file"])
+def test_what_is_no_run_folder_is_told_in_a_sentence_and_left_alone(kind: str, tmp_path: Path) -> None:
+    if kind == "file":
+        (tmp_path / "run").write_text("")
+    process = start(tmp_path / "run")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 2 and "run cannot be used as a run folder" in output
+    assert "Traceback" not in output and not (tmp_path / "run").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"{", "spec.json is not JSON: "),
+        (b"[" * 100_000, "spec.json is not JSON: "),
+        (b'{"model":\n{"name": "\xe9"}}', "Line 2 of spec.json is not UTF-8"),
+    ],
+)
+def test_a_broken_spec_is_named(content: bytes, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_bytes(content)
+    with pytest.raises(Failure, match=sentence):
+        read_spec(tmp_path)
 
 
 def test_a_second_trainer_of_the_same_run_ends_at_once(tmp_path: Path) -> None:

@@ -60,12 +60,32 @@ def test_nothing_left_is_an_error(tmp_path: Path) -> None:
         ('{"prompt": "", "answer": "1"}\n', "has no prompt"),
         ('{"id": "x", "prompt": "a"}\n', "Row x .* has no answer"),
         ('{"id": "x", "prompt": "a", "answer": null}\n', "Row x .* has no answer"),
+        ('{"prompt": 5, "answer": "1"}\n', "Row 1's prompt is not text"),
+        ('{"prompt": "a", "answer": "1", "solution": 5}\n', "Row 1's solution is not text"),
+        ('{"messages": "hi", "answer": "1"}\n', "Row 1's messages are not a list"),
+        ("[" * 100_000, "Line 1 .* is nested too deeply"),
     ],
 )
 def test_a_broken_file_gets_a_sentence_that_names_the_place(tmp_path: Path, content: str, sentence: str) -> None:
     (tmp_path / "train.jsonl").write_text(content)
     with pytest.raises(Failure, match=sentence):
         load(tmp_path / "train.jsonl", "train", Model(), Data(), Letters())
+
+
+def test_a_file_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_bytes(b'{"prompt": "a", "answer": "1"}\n{"prompt": "\xe9", "answer": "1"}\n')
+    with pytest.raises(Failure, match="Line 2 of train.jsonl is not UTF-8"):
+        load(tmp_path / "train.jsonl", "train", Model(), Data(), Letters())
+
+
+def test_a_chat_template_that_fails_on_a_row_is_named(tmp_path: Path) -> None:
+    class Failing(Letters):
+        def apply_chat_template(self, messages: list[dict[str, str]], **options: Any) -> str:
+            raise TypeError("can only concatenate str")
+
+    path = write(tmp_path / "train.jsonl", [row("a", "hi")])
+    with pytest.raises(Failure, match="The chat template fails on row a: can only concatenate str"):
+        load(path, "train", Model(system_prompt="be brief"), Data(), Failing())
 
 
 def test_a_missing_file_gets_a_sentence(tmp_path: Path) -> None:

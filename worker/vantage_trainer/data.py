@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from vantage_trainer.failure import Failure
 from vantage_trainer.spec import Data, Model
+from vantage_trainer.text_files import read_text
 
 SHOWN = 5
 
@@ -51,7 +52,7 @@ def read_rows(path: Path, name: str) -> list[dict[str, Any]]:
     """Read JSON lines; a broken one is named by its number."""
     if not path.exists():
         raise Failure("no_data", f"The dataset {name} is missing from the run folder (data/{path.name}).")
-    lines = path.read_text(encoding="utf-8", errors="surrogatepass").split("\n")
+    lines = read_text(path, "bad_data", "surrogatepass").split("\n")
     rows = [_row(line, number, name) for number, line in enumerate(lines, start=1) if line.strip()]
     if not rows:
         raise Failure("no_rows", f"The dataset {name} has no rows: add some, or choose another dataset.")
@@ -63,11 +64,25 @@ def _row(line: str, number: int, name: str) -> dict[str, Any]:
         row = json.loads(line)
     except json.JSONDecodeError as fault:
         raise Failure("bad_data", f"Line {number} of the dataset {name} is not JSON: {fault.msg}.") from None
+    except RecursionError:
+        raise Failure("bad_data", f"Line {number} of the dataset {name} is nested too deeply: flatten it.") from None
     if not isinstance(row, dict) or not (row.get("prompt") or row.get("messages")):
         raise Failure("bad_data", f"Line {number} of the dataset {name} has no prompt.")
     if not isinstance(row.get("answer"), str):
         raise Failure("bad_data", f"Row {row.get('id', number)} of the dataset {name} has no answer.")
-    return {"id": str(number), **row}
+    row = {"id": str(number), **row}
+    if wrong := _wrong(row):
+        raise Failure("bad_data", f"Row {row['id']}'s {wrong}; correct it in the dataset {name}.")
+    return row
+
+
+def _wrong(row: dict[str, Any]) -> str:
+    """Name the first part of a row that is of another kind than it ought to be."""
+    messages = row.get("messages") or []
+    if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
+        return "messages are not a list of groups with role and content"
+    parts = {"prompt": "" if messages else row["prompt"], "solution": row.get("solution") or ""}
+    return next((f"{part} is not text" for part, value in parts.items() if not isinstance(value, str)), "")
 
 
 def _problem(row: dict[str, Any], name: str, model: Model, tokenizer: Tokenizer) -> Problem:
@@ -85,9 +100,12 @@ def asked(row: dict[str, Any], model: Model, tokenizer: Tokenizer) -> tuple[str,
     messages = row.get("messages") or [{"role": "user", "content": row["prompt"]}]
     if model.system_prompt:
         messages = [{"role": "system", "content": model.system_prompt}, *messages]
-    text = tokenizer.apply_chat_template(
-        messages, chat_template=model.chat_template, tokenize=False, add_generation_prompt=True
-    )
+    try:
+        text = tokenizer.apply_chat_template(
+            messages, chat_template=model.chat_template, tokenize=False, add_generation_prompt=True
+        )
+    except Exception as fault:  # a template is a program of the run's owner, and may fail in any way
+        raise Failure("bad_chat_template", f"The chat template fails on row {row['id']}: {fault}") from None
     text = encodable(text)
     return text, list(tokenizer(text, add_special_tokens=False)["input_ids"])
 

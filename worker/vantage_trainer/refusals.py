@@ -5,7 +5,15 @@
 
 from pydantic import BaseModel, ValidationError
 
-from vantage_trainer import meaningless, refused_compositions, refused_datasets, refused_runs, unavailable, unlikely
+from vantage_trainer import (
+    chat_template,
+    meaningless,
+    refused_compositions,
+    refused_datasets,
+    refused_runs,
+    unavailable,
+    unlikely,
+)
 from vantage_trainer.composition import Algorithm
 from vantage_trainer.explained import explained
 from vantage_trainer.refusal import Refusal
@@ -19,7 +27,7 @@ def composition_refusals(algorithm: Algorithm) -> list[Refusal]:
 
 def refusals(spec: RunSpec) -> list[Refusal]:
     """Refuse a run; empty: it may start. A run without refusals can still fail on its data or machine."""
-    checks = (*refused_runs.CHECKS, *refused_datasets.CHECKS, unavailable.not_yet)
+    checks = (*refused_runs.CHECKS, *refused_datasets.CHECKS, *chat_template.CHECKS, unavailable.not_yet)
     return composition_refusals(spec.algorithm) + [refusal for check in checks for refusal in check(spec)]
 
 

@@ -21,11 +21,12 @@ from vantage_trainer.journal import Journal
 from vantage_trainer.refusals import explain, refusals
 from vantage_trainer.spec import RunSpec
 from vantage_trainer.stopping import Stop, Stopped
+from vantage_trainer.text_files import read_text
 
 if TYPE_CHECKING:
     from vantage_trainer.run import Run
 
-LOCKED = 3
+UNUSABLE, LOCKED = 2, 3
 THREADS = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0", "TOKENIZERS_PARALLELISM": "false"}
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
@@ -37,18 +38,22 @@ def main() -> int:
     ranks.follow_parent()
     if ranks.rank() > 0:
         return _follow(arguments.run_folder)
-    lock = _lock(arguments.run_folder)
-    if lock is None:
-        print("Another trainer is working on this run, so this one ends.", file=sys.stderr)
-        return LOCKED
+    folder, place = arguments.run_folder, arguments.run_folder / "attempts" / str(arguments.attempt)
+    try:
+        lock = _lock(folder)
+        if lock is None:
+            print("Another trainer is working on this run, so this one ends.", file=sys.stderr)
+            return LOCKED
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        print(f"{folder} cannot be used as a run folder ({fault.strerror}): check the path.", file=sys.stderr)
+        return UNUSABLE
     with lock:
-        return _conduct(arguments.run_folder, arguments.attempt, lock)
+        return _conduct(folder, place, lock)
 
 
-def _conduct(folder: Path, attempt: int, lock: IO[str]) -> int:
+def _conduct(folder: Path, place: Path, lock: IO[str]) -> int:
     """Live one attempt and write how it ended."""
-    place = folder / "attempts" / str(attempt)
-    place.mkdir(parents=True, exist_ok=True)
     console = _log_to(place / "trainer.log")
     run: Run | None = None
     journal, stop = None, Stop(place / "stop")
@@ -114,11 +119,13 @@ def _follow(folder: Path) -> int:
 
 def read_spec(folder: Path) -> RunSpec:
     try:
-        return RunSpec.model_validate_json((folder / "spec.json").read_text())
+        return RunSpec.model_validate_json(read_text(folder / "spec.json", "bad_spec"))
     except FileNotFoundError:
         raise Failure("no_spec", f"There is no spec.json in {folder}: this is not a run folder.") from None
     except ValidationError as fault:
-        raise Failure("bad_spec", explain(fault)[0].sentence) from None
+        raise Failure(
+            "bad_spec", explain(fault)[0].sentence.replace("This is not JSON", "spec.json is not JSON")
+        ) from None
 
 
 def _arguments() -> argparse.Namespace:
@@ -130,7 +137,6 @@ def _arguments() -> argparse.Namespace:
 
 def _lock(folder: Path) -> IO[str] | None:
     """Take the run's lock, which no child inherits; None when somebody has it."""
-    folder.mkdir(parents=True, exist_ok=True)
     lock = (folder / "trainer.lock").open("a")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
