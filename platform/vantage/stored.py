@@ -57,6 +57,8 @@ def is_deep(value: Json) -> bool:
     for _ in range(DEEPEST):
         inner = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
         level = [one for part in inner for one in part]
+        if not level:
+            return False
     return any(isinstance(one, dict | list) for one in level)
 
 

@@ -107,7 +107,15 @@ def test_other_columns_can_be_chosen_and_are_previewed(people: Any, client_of: C
         ("rows.jsonl", '{"a": 1}'.encode("utf-16"), "UTF-16"),
         ("rows.csv", b"prompt,answer\ncaf\xe9,1\n", "line 2"),
         ("rows.jsonl", b"one\ntwo\n", "line 1"),
+        ("rows.json", b"[]", "The file holds no rows."),
+        ("rows.csv", b"prompt,answer\n", "The file holds no rows."),
+        ("rows.csv", b"prompt,r\xe9ponse\np,a\n", "The first line is not UTF-8: save the file as UTF-8."),
+        ("rows.jsonl", b'{"\\ud83d": "p", "answer": "a"}\n', "line 1 has a column name that is not UTF-8"),
+        ("rows.json", b'[{"r\xe9ponse": "a"}]', "item 1 has a column name that is not UTF-8"),
+        ("rows.csv", b"x" * (2**24 + 1) + b",answer\np,a\n", "The first line is not valid CSV"),
+        ("rows.csv", ",".join(map(str, range(1001))).encode() + b"\n" + b"," * 1000, "The file has 1,001 columns"),
     ],
+    ids=lambda value: value[:20] if isinstance(value, bytes) else value,
 )
 def test_a_file_that_is_not_taken_gets_a_sentence(
     people: Any, client_of: Clients, filename: str, content: bytes, sentence: str, tmp_path: Any
@@ -116,6 +124,18 @@ def test_a_file_that_is_not_taken_gets_a_sentence(
     assert page.status_code == 400
     assert sentence in page.content.decode()
     assert not Upload.objects.exists()
+    assert not any((tmp_path / "uploads").iterdir())
+
+
+def test_whatever_goes_wrong_leaves_no_file_behind(
+    people: Any, client_of: Clients, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    def fail(_: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr("vantage.datasets.uploads._check_columns", fail)
+    with pytest.raises(RecursionError):
+        send(client_of(people.member), b'{"prompt": "p"}')
     assert not any((tmp_path / "uploads").iterdir())
 
 
@@ -136,6 +156,8 @@ GOOD = b'{"prompt": "p", "answer": "a"}\n'
         (GOOD + b'{"prompt": "q", "answer": true}\n', "Line 2 has a true or false in “answer”"),
         (GOOD + b'\n{"prompt": "q", "ans\n', "Line 3 is not valid JSON"),
         (GOOD + b"[1]\n", "Line 2 is no JSON object"),
+        (GOOD + b'{"a": ' * 101 + b"1" + b"}" * 101 + b"\n", "Line 2 is nested over 100 levels deep"),
+        (GOOD + b'{"a": ' + b"[" * 800 + b"]" * 800 + b"}\n", "Line 2 is nested over 100 levels deep"),
         (GOOD + b"[" * 100_000 + b"\n", "Line 2 is not valid JSON: it is nested too deeply."),
         (GOOD + b'{"prompt": "' + b"x" * 2**24 + b'"}\n', "Line 2 is longer than 16 MiB."),
     ],

@@ -4,14 +4,16 @@ import codecs
 import csv
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vantage.stored import Json
+from vantage.stored import DEEPEST, Json, is_deep
 
 LONGEST_RECORD = 16 * 2**20
 CHUNK = 2**20
+NO_TEXT = re.compile("[\ud800-\udfff]")
 DECODED_BADLY = re.compile("[\udc80-\udcff]")
 MAGIC = {
     b"PAR1": "This is a Parquet file, which is not taken yet: save it as JSON Lines or CSV.",
@@ -89,7 +91,12 @@ def of_line(place: str, line: bytes) -> Record:
 def of_value(place: str, value: Json) -> Record:
     if not isinstance(value, dict):
         return Record(place, {}, "is no JSON object: write each problem as {...}.")
-    return Record(place, flat(value))
+    if is_deep(value):
+        return Record(place, {}, f"is nested over {DEEPEST} levels deep: write it flatter.")
+    columns = flat(value)
+    if any(map(NO_TEXT.search, columns)):
+        return Record(place, {}, "has a column name that is not UTF-8: rename that column.")
+    return Record(place, columns)
 
 
 def flat(value: dict[str, Json], prefix: str = "") -> dict[str, Json]:
@@ -132,8 +139,7 @@ def csv_rows(path: Path) -> Iterator[Record]:
         delimiter = likely_delimiter(file.readline(CHUNK))
         file.seek(0)
         reader = csv.reader(file, delimiter=delimiter)
-        header = [name.strip() for name in next(reader, [])]
-        checked_header(header)
+        header = header_of(reader)
         line = reader.line_num + 1
         try:
             for fields in reader:
@@ -154,10 +160,18 @@ def likely_delimiter(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def checked_header(header: list[str]) -> None:
-    twice = next((name for name in header if header.count(name) > 1), None)
+def header_of(reader: Iterator[list[str]]) -> list[str]:
+    """Read the columns' names. ValueError says what is wrong with the first line."""
+    try:
+        header = [name.strip() for name in next(reader, [])]
+    except csv.Error as error:
+        raise ValueError(f"The first line is not valid CSV: {error}. Name the columns there.") from None
+    if any(map(NO_TEXT.search, header)):
+        raise ValueError("The first line is not UTF-8: save the file as UTF-8.")
+    twice = next((name for name, num in Counter(header).items() if num > 1), None)
     if twice is not None:
-        raise ValueError(f"Two columns are called “{twice}”: give each its own name in the first line.")
+        raise ValueError(f"Two columns are called “{twice[:100]}”: give each its own name in the first line.")
+    return header
 
 
 def decoded(record: Record) -> Record:

@@ -18,6 +18,7 @@ from vantage.text import storable
 
 KEPT = timedelta(days=1)
 NUM_PREVIEWED = 5
+MOST_COLUMNS = 1000
 
 
 def keep(team: Team, user: User, name: str, file: UploadedFile) -> Upload:
@@ -32,16 +33,21 @@ def keep(team: Team, user: User, name: str, file: UploadedFile) -> Upload:
                 kept.write(piece)
         upload.format = file_format(upload.path, filename)
         _check_columns(sample(upload))
-    except (ValueError, OSError):
+        upload.save(force_insert=True)
+    except BaseException:  # whatever it is: no file stays that nothing points to
         upload.path.unlink(missing_ok=True)
         raise
-    upload.save(force_insert=True)
     return upload
 
 
 def _check_columns(first: list[Record]) -> None:
-    """Refuse a file of which no record can be read: there would be no column to choose."""
-    if first and not names(first):
+    """Refuse a file of which no record can be read: there would be no column to choose; nor can one among thousands."""
+    if not first:
+        raise ValueError("The file holds no rows. Choose one with at least one row.")
+    known = names(first)
+    if len(known) > MOST_COLUMNS:
+        raise ValueError(f"The file has {len(known):,} columns: leave out all but {MOST_COLUMNS:,}.")
+    if not known:
         raise ValueError(f"No record of this file can be read: {first[0].place} {first[0].fault}")
 
 
