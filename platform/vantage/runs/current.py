@@ -8,6 +8,7 @@ from vantage.runs.models import Attempt, Event, Run
 from vantage.runs.prepare import NOTHING
 
 NO_END = 2**31 - 1
+SANE = (0.0, 1e11)  # seconds since 1970 that a clock may show
 WARM_START = "warm_start/"  # rows under these keys count their own steps
 
 
@@ -45,7 +46,7 @@ def _warm_start_bounds(attempt: Attempt) -> tuple[int, int]:
 
 def _shifts(attempts: list[Attempt]) -> dict[int, float]:
     """Return per attempt what to subtract from the clock: its own start, less the time that earlier ones worked."""
-    events = Event.objects.filter(run__in={attempt.run_id for attempt in attempts})
+    events = Event.objects.filter(run__in={attempt.run_id for attempt in attempts}, time__range=SANE)
     firsts = events.values("run", "attempt").annotate(first=Min("time"))
     begun = {(one["run"], one["attempt"]): one["first"] for one in firsts}
     kept = {(one.run_id, one.step): one.time for one in events.filter(kind="checkpoint").order_by("seq")}

@@ -75,14 +75,16 @@ def phase_of(run: Run, line: Line) -> Phase | None:
     event = events.filter(kind__in=(*BEGINS, *ENDS)).order_by("-seq").first()
     if event is None:
         return None
-    name = str(event.data.get("name", ""))
+    data = event.data if isinstance(event.data, dict) else {}
+    name = showable(str(data.get("name", "")))
     if event.kind == "waiting":
-        return Phase(f"Waits for {showable(str(event.data.get('what', '')))}", since=event.data.get("since"))
+        return Phase(f"Waits for {showable(str(data.get('what', '')))}", since=data.get("since"))
     reported = line.reward is not None and line.reward.time > event.time
     if reported or event.kind in (*ENDS, "stage") or name == "warm_start":
         return _stage_of(line)
-    progress = event.data.get("progress") or {}
-    return Phase(PHASES.get(name, name), progress.get("done"), progress.get("total"))
+    progress = data.get("progress")
+    done, total = (progress.get("done"), progress.get("total")) if isinstance(progress, dict) else (None, None)
+    return Phase(PHASES.get(name, name), done, total)
 
 
 def _stage_of(line: Line) -> Phase:

@@ -18,8 +18,11 @@ NEWEST = "ORDER BY step, attempt DESC, seq DESC"
 PLAIN = f"SELECT DISTINCT ON (step) step, {{x}} AS x, value FROM runs_metricrow WHERE {{where}} {NEWEST}"
 ALONG = f"""
     SELECT step, coalesce(axis.x, 0) AS x, value FROM ({PLAIN}) AS plain
-    LEFT JOIN (SELECT DISTINCT ON (step) step, value AS x FROM runs_metricrow WHERE {{axis_where}} {NEWEST}) AS axis
+    LEFT JOIN (SELECT DISTINCT ON (step) step, {{sane}} AS x FROM runs_metricrow WHERE {{axis_where}} {NEWEST}) AS axis
     USING (step) WHERE axis.x IS NOT NULL OR step = 0"""
+# What cannot be a place on an axis is null there: NaN, infinities and times that no clock shows.
+SANE_TIME = "CASE WHEN time BETWEEN 0 AND 1e11 THEN time END"
+SANE_VALUE = "CASE WHEN value BETWEEN 0 AND 1e100 THEN value END"
 # NaN sorts above infinity, so finite takes two comparisons. The last value is looked up: cheaper than array_agg.
 BUCKETS = """
     WITH bucket AS (
@@ -59,7 +62,8 @@ class Rows:
         if steps[0] is None or self.axis == "step":
             return None if steps[0] is None else (steps[0], steps[1])
         ends = [self._fetch(self._rows(), first=step, end=step) for step in steps]
-        return (ends[0][0][1] if ends[0] else 0.0, ends[1][0][1]) if ends[1] else None
+        low, high = ends[0][0][1] if ends[0] else 0.0, ends[1][0][1] if ends[1] else None
+        return None if low is None or high is None else (low, high)
 
     def buckets(self, low: float, high: float, width: float, *, whole: bool) -> Sequence[tuple]:
         """Return per bucket: x, min, max, last, number of finite and of other values; and of all rows, if known."""
@@ -79,7 +83,9 @@ class Rows:
     def _rows(self) -> str:
         plain = {"x": self._x(), "where": self._where()}
         return (
-            ALONG.format(**plain, axis_where=self._where("axis")) if self.axis in CUMULATIVE else PLAIN.format(**plain)
+            ALONG.format(**plain, axis_where=self._where("axis"), sane=SANE_VALUE)
+            if self.axis in CUMULATIVE
+            else PLAIN.format(**plain)
         )
 
     def _where(self, key: str = "key") -> str:
@@ -89,7 +95,7 @@ class Rows:
         if self.axis != "time":
             return "step::float8"
         whens = " ".join(f"WHEN {one.attempt} THEN {one.shift!r}" for one in self.kept)
-        return f"time - CASE attempt {whens} ELSE 0 END"
+        return f"{SANE_TIME} - CASE attempt {whens} ELSE 0 END"
 
     def _current(self) -> str:
         """Every number here is ours: attempts and steps of the database."""

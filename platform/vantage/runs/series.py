@@ -69,6 +69,8 @@ def _read(rows: Rows, low: float, high: float, width: float, whole: bool) -> Ser
     found = Series(width)
     buckets = rows.buckets(low, high, width, whole=whole)
     for x, least, most, newest, count, nonfinite, _ in buckets:
+        if x is None:  # it has no place on this axis
+            continue
         found.x.append(x)
         found.min.append(least)
         found.max.append(most)

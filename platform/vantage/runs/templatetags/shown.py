@@ -11,13 +11,15 @@ from vantage.text import showable
 
 register = template.Library()
 BYTES = ("B", "kB", "MB", "GB", "TB")
+YEAR_5138 = 1e11  # seconds since 1970
 
 
 @register.filter
-def number(value: float | None, digits: int = 4) -> str:
-    """Write a number with the digits that matter; NaN and infinities by name."""
+def number(told: object, digits: int = 4) -> str:
+    """Write a number with the digits that matter; NaN and infinities by name; what is no number as it was told."""
+    value = _float(told)
     if value is None:
-        return "–"
+        return text(told) or "–"
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("∞" if value > 0 else "−∞")
     if value == int(value) and abs(value) < 1e9:
@@ -26,16 +28,18 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 @register.filter
-def share(value: float | None) -> str:
+def share(told: object) -> str:
     """Write a fraction to three places."""
-    return f"{value:.3f}" if value is not None and math.isfinite(value) else number(value)
+    value = _float(told)
+    return f"{value:.3f}" if value is not None and math.isfinite(value) else number(told)
 
 
 @register.filter
-def span(seconds: float | None) -> str:
+def span(told: object) -> str:
     """Write a span of time in its two largest units."""
-    if seconds is None:
-        return "–"
+    seconds = _float(told)
+    if seconds is None or not math.isfinite(seconds):
+        return number(told)
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -47,30 +51,38 @@ def span(seconds: float | None) -> str:
 
 
 @register.filter
-def size(num_bytes: float | None) -> str:
+def size(told: object) -> str:
     """Write a number of bytes."""
-    if num_bytes is None:
-        return "–"
+    num_bytes = _float(told)
+    if num_bytes is None or not math.isfinite(num_bytes):
+        return number(told)
     power = min(len(BYTES) - 1, int(math.log(max(1, num_bytes), 1000)))
     return f"{num_bytes / 1000**power:.3g} {BYTES[power]}"
 
 
 @register.filter
-def moment(seconds: float) -> datetime:
-    """Turn seconds since 1970 into a time."""
-    return datetime.fromtimestamp(seconds, UTC)
+def moment(told: object) -> datetime | None:
+    """Turn seconds since 1970 into a time; None where they tell none."""
+    seconds = _float(told)
+    return datetime.fromtimestamp(seconds, UTC) if seconds is not None and 0 <= seconds <= YEAR_5138 else None
 
 
 @register.filter
-def text(value: str) -> str:
-    """Make any text showable: NUL and lone surrogates become visible signs."""
-    return showable(value)
+def text(value: object) -> str:
+    """Make anything showable text: NUL and lone surrogates become visible signs."""
+    return "" if value is None else showable(str(value))
 
 
 @register.filter
-def words(name: str) -> str:
+def pairs(value: object) -> list[tuple[object, object]]:
+    """The keys and values of a mapping, whatever its keys are called; none of anything else."""
+    return list(value.items()) if isinstance(value, dict) else []
+
+
+@register.filter
+def words(name: object) -> str:
     """Write a name from the journal as words."""
-    return showable(str(name)).replace("_", " ")
+    return text(name).replace("_", " ")
 
 
 @register.filter
@@ -100,3 +112,11 @@ def plain(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
         return f"{int(value):,}"
     return showable(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _float(value: object) -> float | None:
+    """Read a number; None: it is none. Values come from journals, so they may be anything."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return math.inf
