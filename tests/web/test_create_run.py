@@ -10,7 +10,7 @@ from vantage.runs.create import Refused, create_run
 from vantage.runs.models import Run
 from vantage.runs.tasks import nudge
 from vantage.teams.models import Team
-from vantage_trainer.spec import Data, Model, Rollout, RunSpec
+from vantage_trainer.spec import Data, Model, Resources, Rollout, RunSpec
 
 
 def dataset(team: Team, name: str = "sums") -> None:
@@ -32,6 +32,18 @@ def test_a_dataset_of_another_team_does_not_exist(people: Any) -> None:
         create_run(people.team, people.member, "mine", RunSpec(data=Data(train="sums@1")))
     assert [refusal.path for refusal in refused.value.refusals] == ["data.train"]
     assert not Run.objects.exists()
+
+
+def test_more_ranks_than_any_node_has_cores_are_refused(people: Any) -> None:
+    dataset(people.team)
+    many = RunSpec(data=Data(train="sums@1"), resources=Resources(training_devices=64))
+    create_run(people.team, people.member, "before there is a node", many)
+    Node.objects.create(name="n1", host="here", devices=[{"id": "cpu0", "kind": "cpu", "cores": 2}])
+    with pytest.raises(Refused, match="No node has 64 devices or processor cores") as refused:
+        create_run(people.team, people.member, "many", many)
+    assert [refusal.path for refusal in refused.value.refusals] == ["resources.training_devices"]
+    Node.objects.create(name="n2", host="here", devices=[{"id": "cpu0", "kind": "cpu", "cores": 64}])
+    create_run(people.team, people.member, "many", many)
 
 
 def test_every_reason_is_told_at_once(people: Any) -> None:

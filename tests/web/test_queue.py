@@ -117,6 +117,11 @@ def test_gpus_are_given_apart_or_shared_where_there_are_too_few() -> None:
     assert placed(wanted, list(CPU), set()) == ["cpu0"]
 
 
+def test_a_cpu_node_takes_at_most_a_rank_to_a_core() -> None:
+    two_cores: list[Any] = [{"id": "cpu0", "kind": "cpu", "cores": 2}]
+    assert [num_needed(Resources(training_devices=num), two_cores) for num in (1, 2, 3, 64)] == [1, 1, 0, 0]
+
+
 def claimed(run: Run) -> Attempt:
     attempt = Run.objects.claim(run.pk, Node.objects.first() or node())
     assert attempt

@@ -31,7 +31,8 @@ def usage(home: Path) -> dict[str, float | list[int]]:
 
 def _chosen(name: str) -> Device:
     kind = "cuda" if name.startswith("cuda") else "cpu"
-    return {"id": name, "kind": kind, "name": _processor(), "memory": psutil.virtual_memory().total}
+    cores = {} if kind == "cuda" else {"cores": psutil.cpu_count() or 1}
+    return {"id": name, "kind": kind, "name": _processor(), "memory": psutil.virtual_memory().total} | cores
 
 
 def _gpus() -> list[Device]:

@@ -10,9 +10,11 @@ from vantage_trainer.refusals import refusals
 from vantage_trainer.spec import RunSpec
 
 from vantage.datasets.naming import lookup
+from vantage.nodes.models import Node
 from vantage.runs.announce import announce
 from vantage.runs.forking import fork_refusals, keeps_optimizer
 from vantage.runs.models import Run
+from vantage.runs.placement import num_needed
 from vantage.runs.states import Kind
 from vantage.runs.tasks import nudge_nodes
 from vantage.teams.models import Team, User
@@ -82,7 +84,7 @@ def create_run(
 
 def all_refusals(team: Team, spec: RunSpec, fork: tuple[Run, int] | None = None) -> list[Refusal]:
     """Return the trainer's refusals, and those that only the team's data tell; a fork names its parent and step."""
-    found = [*refusals(spec), *_unknown_datasets(team, spec), *_nothing_to_imitate(team, spec)]
+    found = [*refusals(spec), *_unknown_datasets(team, spec), *_nothing_to_imitate(team, spec), *_fits_nowhere(spec)]
     return found + list(fork_refusals(team, spec, *fork)) if fork else found
 
 
@@ -111,3 +113,12 @@ def _nothing_to_imitate(team: Team, spec: RunSpec) -> Iterator[Refusal]:
     version = lookup(team, spec.data.train) if spec.warm_start else None
     if version is not None and not version.has_solutions:
         yield refuse("no_solutions", "warm_start", sentence, reference=str(version))
+
+
+def _fits_nowhere(spec: RunSpec) -> Iterator[Refusal]:
+    """Refuse what no node could ever take, unless there is no node yet."""
+    sentence = "No node has {asked} devices or processor cores to train on; ask for fewer."
+    offers = Node.objects.filter(removed=None).exclude(devices=[]).values_list("devices", flat=True)
+    if offers and not any(num_needed(spec.resources, devices) for devices in offers):
+        asked = max(spec.resources.training_devices, spec.resources.generation_devices)
+        yield refuse("fits_nowhere", "resources.training_devices", sentence, asked=asked)

@@ -1,7 +1,8 @@
-"""Which devices of a node a run gets. A node without GPUs gives its CPU slots, one to a run."""
+"""Which devices of a node a run gets. A node without GPUs gives its CPU slots, one to a run, a core to each rank."""
 
 from vantage_trainer.spec import Resources
 
+NOT_TOLD = 1024  # cores of a node that does not say
 Device = dict[str, str | int | float]
 
 
@@ -15,7 +16,8 @@ def placed(wanted: Resources, devices: list[Device], taken: set[str]) -> list[st
 def num_needed(wanted: Resources, devices: list[Device]) -> int:
     """Count the devices the run takes here; 0: this node can never run it. Trainer and generator share if they must."""
     if not any(device.get("kind") == "cuda" for device in devices):
-        return min(1, len(devices))
+        cores = [int(device.get("cores", NOT_TOLD)) for device in devices]
+        return int(wanted.training_devices <= max(cores, default=0))
     apart = wanted.training_devices + wanted.generation_devices
     together = max(wanted.training_devices, wanted.generation_devices)
     return apart if apart <= len(devices) else together if together <= len(devices) else 0
