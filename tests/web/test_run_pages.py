@@ -258,7 +258,7 @@ def test_the_configuration_reads_in_the_words_of_the_form_with_the_key_beside_th
     for title, key in (
         ("Baseline", "baseline.kind"),
         ("Trust region › Lower ε", "trust_region.low"),
-        ("Parts 1 › Kind", "parts.1.kind"),
+        ("Part 1 › Kind", "parts.1.kind"),
         ("Sets 1 › Samples per problem", "sets.1.n"),
         ("Tokens per micro-batch", "tokens_per_microbatch"),
     ):
