@@ -259,7 +259,7 @@ def test_the_configuration_reads_in_the_words_of_the_form_with_the_key_beside_th
         ("Baseline", "baseline.kind"),
         ("Trust region › Lower ε", "trust_region.low"),
         ("Part 1 › Kind", "parts.1.kind"),
-        ("Sets 1 › Samples per problem", "sets.1.n"),
+        ("Evaluation set 1 › Samples per problem", "sets.1.n"),
         ("Tokens per micro-batch", "tokens_per_microbatch"),
     ):
         assert f'<dt>{title} <code class="key">{key}</code></dt>' in page
