@@ -57,9 +57,15 @@ def test_a_killed_postgres_with_a_busy_backend_starts_again_and_keeps_its_rows(p
 
 def test_a_stale_pid_file_that_names_a_living_stranger_does_not_stop_the_start(postgres: Postgres) -> None:
     postgres.stop()
-    (postgres.folder / "postmaster.pid").write_text(f"{os.getpid()}\n{postgres.folder}\n")
-    postgres.start()
-    assert postgres.alive()
+    stranger = subprocess.Popen(["/bin/sleep", "60"], cwd="/", user=postgres.folder.stat().st_uid)
+    try:
+        for stale in (postgres.folder / "postmaster.pid", postgres.sockets / ".s.PGSQL.5432.lock"):
+            stale.write_text(f"{stranger.pid}\n{postgres.folder}\n")
+        postgres.start()
+        assert postgres.alive()
+    finally:
+        stranger.kill()
+        stranger.wait()
 
 
 def test_a_killed_valkey_starts_again_and_keeps_its_keys(valkey: Valkey) -> None:

@@ -83,7 +83,9 @@ class Postgres(Server):
 
     def heal(self) -> None:
         super().heal()
-        (self.folder / "postmaster.pid").unlink(missing_ok=True)  # its pid may be somebody else's by now
+        # The pid in these may be somebody else's by now, or that of a dead server which nobody has buried yet.
+        for stale in (self.folder / "postmaster.pid", self.sockets / ".s.PGSQL.5432.lock"):
+            stale.unlink(missing_ok=True)
 
     def spawn(self) -> subprocess.Popen[bytes]:
         private(self.outer)
