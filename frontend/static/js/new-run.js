@@ -89,6 +89,8 @@ function checkSoon() {
 // A button that changes the form's shape (a preset, another row) posts the form and puts the answer in its place.
 // Without an answer the form stays as it is: it is never submitted from here, for that would launch the run.
 async function reshape(button) {
+  clearTimeout(timer);
+  asked++; // an answer to an earlier check is about a form that is going
   button.setAttribute("aria-busy", "true");
   const answered = await ask(form.action, new FormData(form, button));
   button.removeAttribute("aria-busy");
@@ -108,7 +110,9 @@ form.addEventListener("submit", (event) => {
   if (event.submitter?.matches("[name='use_preset'], [name='form.add'], [name='form.remove']")) reshape(event.submitter);
   else check();
 });
-form.addEventListener("input", checkSoon);
+form.addEventListener("input", ({ target }) => {
+  if (target.id !== "preset") checkSoon(); // a preset is followed by its change, which asks for the whole form
+});
 form.addEventListener("change", ({ target }) => {
   if (target.id === "preset") reshape(form.querySelector("[data-use-preset]"));
   else checkSoon();
