@@ -9,7 +9,8 @@ from django.db import IntegrityError
 
 from vantage.nodes.models import Node
 from vantage.runs.folder import RunFolder
-from vantage.runs.models import Attempt, Run, num_devices_needed
+from vantage.runs.models import Attempt, Run
+from vantage.runs.querysets import num_devices_needed
 from vantage.runs.states import Status
 
 logger = logging.getLogger("vantage.node")

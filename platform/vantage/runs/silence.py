@@ -8,7 +8,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from vantage.runs.announce import announce
-from vantage.runs.models import Attempt, AttemptQuerySet, Run
+from vantage.runs.models import Attempt, Run
+from vantage.runs.querysets import AttemptQuerySet
 from vantage.runs.states import ACTIVE
 
 SILENT_LEASES = 10  # lease times without a sign of supervisor and node, then the run counts as lost

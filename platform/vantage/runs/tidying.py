@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from django.utils import timezone
 
-from vantage.runs.models import Attempt, Run, RunQuerySet
+from vantage.runs.models import Attempt, Run
+from vantage.runs.querysets import RunQuerySet
 from vantage.teams.audit import record
 from vantage.teams.models import User
 from vantage.text import showable

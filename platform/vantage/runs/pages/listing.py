@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from vantage.numbers import whole
 from vantage.runs import tidying
 from vantage.runs.models import Run
+from vantage.runs.querysets import RunQuerySet
 from vantage.runs.states import ACTIVE, Status
 from vantage.runs.table import Wish, page_of
 from vantage.teams.access import can, current_team, reader, require_role
@@ -66,7 +67,7 @@ def change_many(request: HttpRequest) -> HttpResponse:
     return redirect(back if safe else reverse("runs"))
 
 
-def delete(request: HttpRequest, chosen: "tidying.RunQuerySet") -> None:
+def delete(request: HttpRequest, chosen: RunQuerySet) -> None:
     """Delete what is at rest and offer to undo it; say what was left because it is at work."""
     busy = chosen.filter(status__in=ACTIVE).count()
     request.session["deleted_runs"] = tidying.delete(chosen.exclude(status__in=ACTIVE), reader(request))
