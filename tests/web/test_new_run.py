@@ -7,6 +7,7 @@ import pytest
 from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from posting import filled
 from vantage.algorithms import store
 from vantage.algorithms.models import Algorithm
@@ -76,6 +77,15 @@ def test_a_form_that_is_sent_twice_launches_one_run_and_a_changed_one_another(
     assert first == second == reverse("run", args=[Run.objects.get().pk])
     assert member.post(reverse("run_new"), sent | {"seed": "7"})["Location"] != first
     assert Run.objects.count() == data.audit.filter(verb="launched run").count() == 2
+
+
+def test_a_form_whose_run_was_deleted_since_launches_another(data: Team, people: object, client_of: ClientOf) -> None:
+    member = client_of(people.member)
+    sent = filled(member.get(reverse("run_new"))) | {"launch": "1"}
+    member.post(reverse("run_new"), sent)
+    Run.objects.update(deleted=timezone.now())
+    assert member.post(reverse("run_new"), sent, follow=True).status_code == 200
+    assert list(Run.objects.filter(deleted=None).values_list("number", flat=True)) == [2]
 
 
 def test_no_two_runs_of_a_team_share_the_token_of_a_launch(data: Team, people: object) -> None:

@@ -57,7 +57,7 @@ def create_run(
         raise Refused(found)
     with transaction.atomic():
         Team.objects.select_for_update().get(pk=team.pk)  # numbers are given out one at a time
-        if token is not None and (known := Run.objects.filter(team=team, token=token).first()):
+        if token is not None and (known := _launched(team, token)):
             raise AlreadyLaunched(known)
         newest = Run.objects.filter(team=team).aggregate(newest=Max("number"))["newest"] or 0
         run = Run.objects.create(
@@ -80,6 +80,13 @@ def create_run(
         transaction.on_commit(nudge_nodes)
         transaction.on_commit(lambda: announce(run.pk, team.pk))
     return run
+
+
+def _launched(team: Team, token: UUID) -> Run | None:
+    """Find the run that the form was launched as; a deleted one gives up the token: who repeats it wants another."""
+    launched = Run.objects.filter(team=team, token=token)
+    launched.exclude(deleted=None).update(token=None)
+    return launched.first()
 
 
 def all_refusals(team: Team, spec: RunSpec, fork: tuple[Run, int] | None = None) -> list[Refusal]:
