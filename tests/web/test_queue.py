@@ -203,3 +203,13 @@ def test_runs_of_other_teams_and_deleted_ones_are_not_visible(make_run: Callable
     mine.attempts.create(number=1, lease_until=timezone.now())
     assert Attempt.objects.visible_to(people.member).count() == 1
     assert not Attempt.objects.visible_to(people.outsider).exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(9, "by SIGKILL, as when memory runs out"), (11, "by SIGSEGV"), (40, "by signal 40")]
+)
+def test_a_trainer_that_any_signal_ended_is_lost_and_the_signal_is_named(
+    number: int, told: str, tmp_path: Path
+) -> None:
+    ending = read_ending(AttemptFolder(tmp_path), -number, stopping=False, draining=False)
+    assert ending.outcome == Outcome.LOST and told in ending.sentence

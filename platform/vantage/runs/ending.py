@@ -101,7 +101,9 @@ def _death(folder: AttemptFolder, how: str) -> str:
 def _signal(exit_code: int | None) -> str:
     if exit_code is None or exit_code >= 0:
         return "unobserved"
-    return f"by {signal.Signals(-exit_code).name}" + (", as when memory runs out" if exit_code == -9 else "")
+    known = {one.value: one.name for one in signal.Signals}  # most real-time signals have no name
+    name = known.get(-exit_code, f"signal {-exit_code}")
+    return f"by {name}" + (", as when memory runs out" if exit_code == -signal.SIGKILL else "")
 
 
 def last_line(log: str) -> str:
