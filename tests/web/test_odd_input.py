@@ -13,6 +13,7 @@ from vantage.form_parsing import parse_json
 from vantage.numbers import LARGEST, whole
 from vantage.runs.models import MetricKey, MetricRow, Run
 from vantage.runs.stream import _since
+from vantage.runs.templatetags.shown import plain
 from vantage.teams.models import User
 from vantage_trainer.spec import RunSpec
 
@@ -109,3 +110,12 @@ def test_json_that_is_nested_too_deeply_stays_text() -> None:
     deep = "[" * 200 + "]" * 200
     assert parse_json(deep) == deep
     assert parse_json('{"a": [1]}') == {"a": [1]}
+
+
+def test_values_of_a_spec_that_are_not_finite_are_written_by_name() -> None:
+    assert [plain(value) for value in (float("inf"), float("-inf"), float("nan"), [1.0, float("inf")])] == [
+        "∞",
+        "−∞",
+        "NaN",
+        "1, ∞",
+    ]

@@ -109,6 +109,8 @@ def plain(value: object) -> str:
         return "–"
     if isinstance(value, list):
         return ", ".join(plain(item) for item in value) or "none"
+    if isinstance(value, float) and not math.isfinite(value):
+        return number(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and value == int(value):
         return f"{int(value):,}"
     return showable(value) if isinstance(value, str) else json.dumps(value)
