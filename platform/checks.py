@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SIDE_BY_SIDE = ("-n", str(min(4, os.cpu_count() or 1)), "--dist", "loadfile")  # each worker has its own servers
 NO_TESTS = 5  # pytest's exit code when a marker selects nothing
 
 
@@ -33,7 +34,7 @@ def checks(gpu: bool) -> list[Check]:
         Check("lint", ("-m", "ruff", "check", ".")),
         Check("types", ("-m", "mypy")),
         Check("imports", ("-c", "from importlinter.cli import lint_imports_command; lint_imports_command()")),
-        Check("fast tests", ("-m", "pytest", "-m", "not engine and not browser and not gpu")),
+        Check("fast tests", ("-m", "pytest", *SIDE_BY_SIDE, "-m", "not engine and not browser and not gpu")),
         Check("engine tests", ("-m", "pytest", "-m", f"engine and not browser{without}")),
         Check("browser tests", ("-m", "pytest", "-m", f"browser{without}")),
         *([Check("GPU tests", ("-m", "pytest", "-m", "gpu and not engine and not browser"))] if gpu else []),

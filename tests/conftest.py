@@ -23,9 +23,12 @@ HOME = open_home(Path(tempfile.mkdtemp(prefix="vantage-test-")))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 # Their addresses are known before they run, so that settings, Celery and subprocesses read them from the environment.
-POSTGRES = None if "DATABASE_URL" in os.environ else Postgres(HOME, FAST, bound=True)
-VALKEY = None if "BROKER_URL" in os.environ else Valkey(HOME, bound=True)
+# Of tests that run side by side each worker has its own: what it finds there may be its parent's.
+OURS = os.environ.get("VANTAGE_TEST_SERVERS", "").split() if "PYTEST_XDIST_WORKER" in os.environ else []
+POSTGRES = None if "DATABASE_URL" in os.environ and "postgres" not in OURS else Postgres(HOME, FAST, bound=True)
+VALKEY = None if "BROKER_URL" in os.environ and "valkey" not in OURS else Valkey(HOME, bound=True)
 os.environ |= {
+    "VANTAGE_TEST_SERVERS": " ".join(name for name, server in (("postgres", POSTGRES), ("valkey", VALKEY)) if server),
     "VANTAGE_HOME": str(HOME),
     "VANTAGE_SECRET_KEY": "for tests",
     "DJANGO_SETTINGS_MODULE": "vantage.settings",
