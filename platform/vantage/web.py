@@ -11,6 +11,7 @@ import warnings
 from pathlib import Path
 from types import FrameType
 
+import django
 import uvicorn
 
 from vantage import environment, first_start
@@ -70,6 +71,11 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _serve(listener: socket.socket) -> None:
+    """Answer on the socket until SIGTERM, and look after silent nodes meanwhile."""
+    django.setup()
+    from vantage.runs.web_sweep import begin  # its models exist only now
+
+    begin()
     warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")  # whitenoise
     config = uvicorn.Config(
         "vantage.asgi:application",

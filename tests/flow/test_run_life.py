@@ -1,105 +1,30 @@
 """A run's life with the real agent, Celery, Postgres and Valkey; the trainer is scripted so that it can be killed."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import psutil
 import pytest
 from django.db import connection
-from vantage.datasets.models import Dataset
 from vantage.nodes.models import Node
-from vantage.processes import Process, carrying, end
-from vantage.runs.create import create_run
+from vantage.processes import carrying, end
 from vantage.runs.folder import RunFolder, is_held
 from vantage.runs.models import Event, MetricRow, Run
 from vantage.runs.resuming import resume
-from vantage.runs.series import series
 from vantage.runs.states import Status
 from vantage.runs.trainer_process import MARK
-from vantage.teams.models import Membership, Team, User
-from vantage_trainer.spec import Budget, Data, RunSpec
-
-AGENT = "import django, sys; django.setup(); from vantage.runs.agent import main; main(sys.argv[1])"
-
-
-@dataclass
-class World:
-    """A node's agent on a home of its own."""
-
-    home: Path
-    environment: dict[str, str]
-    agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    def agent(self, name: str = "n1", under: tuple[str, ...] = (), **script: object) -> subprocess.Popen[bytes]:
-        environment = self.environment | {"SCRIPT": json.dumps(script)}
-        log = (self.home / f"{name}.log").open("ab")
-        command = [*under, sys.executable, "-P", "-c", AGENT, name]
-        started = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-        self.agents.append(started)
-        return started
-
-
-@pytest.fixture
-def world(service_environment: dict[str, str], tmp_path: Path, settings: Any) -> Iterator[World]:
-    settings.HOME = tmp_path
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    own = {"VANTAGE_HOME": str(tmp_path), "PYTHONPATH": paths, "VANTAGE_TRAINER_MODULE": "scripted_trainer"}
-    quick = {"VANTAGE_LEASE_SECONDS": "3", "VANTAGE_SWEEP_SECONDS": "0.5", "WORLD": str(tmp_path)}
-    made = World(tmp_path, service_environment | own | quick)
-    yield made
-    end(carrying("WORLD", str(tmp_path)), signal.SIGKILL, 5)
-    for agent in made.agents:
-        agent.wait()
-
-
-@pytest.fixture
-def queue(transactional_db: None, world: World) -> Callable[..., Run]:
-    team = Team.objects.create(name="Lab", slug="lab")
-    user = User.objects.create_user("mia")
-    Membership.objects.create(team=team, user=user)
-    version = Dataset.objects.create(team=team, name="sums").versions.create(number=1, digest="", num_rows=1)
-    version.rows.create(number=1, prompt="1+1=", answer="2")
-    spec = RunSpec(data=Data(train="sums@1"), budget=Budget(steps=20))
-    return lambda **fields: create_run(team, user, "a run", spec, **fields)
-
-
-def until(reached: Callable[[], object], seconds: float = 90) -> None:
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.05)
-
-
-def status(run: Run) -> str:
-    return Run.objects.values_list("status", flat=True).get(pk=run.pk)
-
-
-def at_step(run: Run, step: int) -> Callable[[], bool]:
-    return lambda: MetricRow.objects.filter(run=run, step__gte=step).exists()
-
-
-def supervisor_of(run: Run) -> Process:
-    told = json.loads(RunFolder.of(run.pk).supervisor_lock.read_text())
-    return Process(told["pid"], told["started"])
-
-
-def trainer_of(run: Run, attempt: int = 1) -> Process:
-    told = json.loads(RunFolder.of(run.pk).attempt(attempt).trainer.read_text())
-    return Process(told["pid"], told["started"])
-
-
-def assert_every_step_is_current_once(run: Run, steps: int) -> None:
-    shown = series(run, "reward/mean")
-    assert shown.x == list(range(1, steps + 1)) and shown.repeated == 0
-    assert not carrying(MARK, str(RunFolder.of(run.pk).path))
+from world import (
+    World,
+    assert_every_step_is_current_once,
+    at_step,
+    status,
+    supervisor_of,
+    trainer_of,
+    until,
+)
 
 
 def test_a_queued_run_reaches_its_end(world: World, queue: Callable[..., Run]) -> None:
