@@ -40,6 +40,10 @@ class Node(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def carries(self, other: "Node | None") -> bool:
+        """Whether what lies in the other's folders lies here too; with no other there is nothing to carry."""
+        return other is None or other.pk == self.pk or bool(self.storage and self.storage == other.storage)
+
     @property
     def silent(self) -> bool:
         return self.heartbeat < timezone.now() - SILENT_AFTER

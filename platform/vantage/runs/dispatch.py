@@ -17,10 +17,17 @@ logger = logging.getLogger("vantage.node")
 
 
 def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
-    """Claim what fits, in the queue's order; a run that has to wait for devices keeps those behind it waiting too."""
+    """Claim what fits, in the queue's order, which each claim changes: a team with one run more at work steps back."""
     taken: list[tuple[Attempt, subprocess.Popen[bytes]]] = []
+    while attempt := _take_next(node):
+        taken.append((attempt, start_supervisor(attempt)))
+    return taken
+
+
+def _take_next(node: Node) -> Attempt | None:
+    """Claim the first that fits; a run that has to wait for devices keeps those behind it waiting too."""
     if not Node.objects.filter(pk=node.pk, paused=False, draining=False).exists():
-        return taken
+        return None
     for run in Run.objects.waiting_for(node):
         try:
             fits = num_devices_needed(run, node)
@@ -30,11 +37,9 @@ def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
             continue
         if not fits:
             continue  # another node's: it never fits here
-        if attempt:
-            taken.append((attempt, start_supervisor(attempt)))
-        elif Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists():
-            break
-    return taken
+        if attempt or Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists():
+            return attempt
+    return None
 
 
 def start_supervisor(attempt: Attempt) -> subprocess.Popen[bytes]:

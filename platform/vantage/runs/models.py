@@ -24,6 +24,7 @@ class Run(models.Model):
     created_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
     created = models.DateTimeField(auto_now_add=True)
     queued = models.DateTimeField(auto_now_add=True)
+    turn = models.DateTimeField(null=True)  # counts in place of `queued` where the team has changed its own order
     started = models.DateTimeField(null=True)
     ended = models.DateTimeField(null=True)
     code = models.CharField(max_length=40, blank=True)  # short stable word for how it ended

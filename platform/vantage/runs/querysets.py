@@ -31,9 +31,10 @@ class RunQuerySet(TeamQuerySet):
         """What the node may take, in order: priority, then the team that runs least, then age."""
         share = self.model.objects.filter(team=OuterRef("team"), status__in=ACTIVE).order_by()
         num_active = Subquery(share.values("team").annotate(num=Count("pk")).values("num"))
-        held = Q(node=None) | Q(node=node) | (Q(node__storage=node.storage) & ~Q(node__storage=""))
+        held = Q(node=None) | Q(node=node) | (Q(node__storage=node.storage) & ~Q(node__storage=""))  # Node.carries
         waiting = self.filter(held, status=Status.QUEUED, deleted=None)
-        return waiting.annotate(num_active=Coalesce(num_active, 0)).order_by("-priority", "num_active", "queued", "pk")
+        told = {"num_active": Coalesce(num_active, 0), "age": Coalesce("turn", "queued")}
+        return waiting.annotate(**told).order_by("-priority", "num_active", "age", "pk")
 
     def move(self, name: str, **fields: object) -> int:
         """Make a transition of states.py in one UPDATE; returns how many runs were in a state that allows it."""
@@ -109,5 +110,9 @@ def num_devices_needed(run: "Run", node: Node) -> int:
 
 def free_devices(run: "Run", node: Node) -> list[str] | None:
     """Return the devices the run would get; call it while the node's row is locked."""
-    live = node.attempts.live().values_list("devices", flat=True)
+    return devices_beside(run, node, list(node.attempts.live().values_list("devices", flat=True)))
+
+
+def devices_beside(run: "Run", node: Node, live: list[list[str]]) -> list[str] | None:
+    """Return the devices the run would get beside attempts that hold these; None: it has to wait."""
     return placed(_resources(run), node.devices, {device for devices in live for device in devices})

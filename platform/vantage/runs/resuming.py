@@ -46,7 +46,8 @@ def resume(run: Run) -> bool:
     lose_silent([run.pk])
     if last_checkpoint(run) is None or run.node is None:
         return False
-    fresh = {"queued": Now(), "ended": None, "code": "", "sentence": "", "num_lost": 0, "stopped_by": None}
+    fresh = {"queued": Now(), "turn": None, "ended": None, "code": "", "sentence": ""}
+    fresh |= {"num_lost": 0, "stopped_by": None}
     with transaction.atomic():
         if not Run.objects.filter(pk=run.pk, deleted=None).move("resume", **fresh):
             return False
