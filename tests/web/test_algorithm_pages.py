@@ -8,6 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from vantage.algorithms.describe import differences, in_short, parts
+from vantage.algorithms.formula.objective import formula
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.algorithms.store import choices, find, save
 from vantage.algorithms.words import WORDS
@@ -44,6 +45,7 @@ def test_each_preset_has_a_page_with_its_source_and_parts(people: Any, client_of
     text = page.content.decode()
     assert PRESETS[name].title in text
     assert len(parts(PRESETS[name].algorithm)) == 8
+    assert all(str(line.math) in text for line in formula(PRESETS[name].algorithm))
 
 
 @pytest.mark.parametrize("name", list(PRESETS))

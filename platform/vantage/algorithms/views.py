@@ -11,6 +11,7 @@ from vantage_trainer.presets import PRESETS, Preset
 
 from vantage.algorithms import store
 from vantage.algorithms.describe import differences, in_short, parts
+from vantage.algorithms.formula.objective import formula
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.algorithms.spoken import not_yet
 from vantage.numbers import whole
@@ -90,6 +91,7 @@ def show(request: HttpRequest, composition: Composition, context: dict[str, obje
     context |= {
         "section": "algorithms",
         "crumbs": [("Algorithms", reverse("algorithms")), (context["title"], "")],
+        "formula": formula(composition),
         "parts": parts(composition),
         "refusals": not_yet(composition),
         "against": against,
