@@ -175,7 +175,7 @@ def _batch(run: Run, step: Step, num: int) -> list[Response]:
     first = len({response.group for response in step.responses})
     problems, size = cursor.take(num), run.spec.rollout.group_size
     asked = [(problem, first + place, index) for place, problem in enumerate(problems) for index in range(size)]
-    seeds = [run.seed_of(step.number, group, problem.id, index) for problem, group, index in asked]
+    seeds = [run.sample_seed(step.number, group, problem, index) for problem, group, index in asked]
     step.cursor = cursor.position
     return run.sampler.sample(asked, seeds)
 

@@ -21,6 +21,8 @@ class Metric:
     zero_by_construction: str = ""
 
 
+# Decided by a clock or a machine: a step that is computed twice differs in these.
+CLOCKED = ("time/", "node/", "tokens/per_second", "compute/device_hours")
 ONE_STEP = "one on-policy step per batch: the ratio is 1 everywhere"
 NO_CLIP = "this algorithm's trust region does not clip"
 
@@ -363,6 +365,11 @@ METRICS = (
 def find(key: str) -> Metric | None:
     """Return the dictionary's row for a concrete key such as `eval/heldout/pass@4`."""
     return next((metric for metric in METRICS if _fits(metric.name, key)), None)
+
+
+def is_clocked(key: str) -> bool:
+    """Tell whether a clock or a machine decides the value, so that it says nothing about what was computed."""
+    return key.startswith(CLOCKED)
 
 
 def _fits(pattern: str, key: str) -> bool:

@@ -12,6 +12,7 @@ from vantage_trainer.data import Problem, Tokenizer, load
 from vantage_trainer.failure import Failure
 from vantage_trainer.generation import Generator
 from vantage_trainer.journal import Journal
+from vantage_trainer.machine import machine
 from vantage_trainer.model_source import resolve
 from vantage_trainer.policy import Policy
 from vantage_trainer.progress import Progress
@@ -52,6 +53,7 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
         heldout=heldout,
         progress=Progress(),
     )
+    journal.event(run.progress.step, "machine", machine(run.policy.ranks.world))
     if snapshot is not None:
         resume(run, snapshot)
     elif parent is not None:

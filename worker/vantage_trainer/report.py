@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
@@ -79,11 +80,18 @@ def samples(run: Run, step: "Step", given: Credit, old: list[Tensor] | None) -> 
     inspected = {index: arrays for update in step.updates for index, arrays in update.inspected.items()}
     for index, response in enumerate(step.responses):
         content = _sample(response, float(given.reward_B[index]), float(given.advantage_B[index]))
+        seed = run.sample_seed(step.number, response.group, response.problem, response.index)
+        content["digest"] = digest(seed, response.token_ids)
         if index in inspected:
             arrays = inspected[index]
             known = arrays["logp"] if old is None else old[index].tolist()
             content["tokens"] = _tokens(run, response, arrays, known)
         run.journal.sample(step.number, content)
+
+
+def digest(seed: int, token_ids: list[int]) -> str:
+    """Name what was drawn and how, so that the same draw can be recognized."""
+    return blake2b(repr((seed, token_ids)).encode(), digest_size=8).hexdigest()
 
 
 def _sample(response: Response, reward: float, advantage: float) -> dict[str, JsonValue]:

@@ -50,6 +50,9 @@ class Run:
     def seed_of(self, *parts: object) -> int:
         return seed_of(self.spec.seed, *parts)
 
+    def sample_seed(self, step: int, group: int, problem: Problem, index: int) -> int:
+        return self.seed_of(step, group, problem.id, index)
+
     def phase(self, name: str, done: int | None = None, total: int | None = None) -> None:
         self.journal.phase(self.progress.step, name, done, total)
 
