@@ -140,6 +140,7 @@ def _sample(target: Target, line: Line) -> Sample:
         advantage=_optional(line.get("advantage")),
         finish=_word(line.get("finish", ""), 10),
         version=whole(line.get("version")),
+        digest=_word(line.get("digest", ""), 32),
         tokens=found if isinstance(found := line.get("tokens"), dict) else None,
     )
 

@@ -80,6 +80,7 @@ class Attempt(models.Model):
     step = models.PositiveIntegerField(default=0)  # the newest step reported
     offsets = models.JSONField(default=dict)  # bytes of each journal file that are stored
     seqs = models.JSONField(default=dict)  # highest seq stored of each journal file: the cursor of who watches
+    repeat = StoredJSON(null=True)  # how what it computed again compares (repeats.Repeat), once that is settled
     objects = AttemptQuerySet.as_manager()
 
     class Meta:
@@ -166,6 +167,7 @@ class Sample(Reported):
     advantage = models.FloatField(null=True)
     finish = models.CharField(max_length=10)
     version = models.IntegerField()
+    digest = models.CharField(max_length=32, blank=True, default="")  # of its seed and token ids
     tokens = StoredJSON(null=True)
 
     class Meta(Reported.Meta):

@@ -24,7 +24,7 @@ KEYS_OF_RUN = """
         SELECT (SELECT key_id FROM runs_metricrow WHERE run_id = %(run)s AND key_id > found.key_id
                 ORDER BY key_id LIMIT 1)
         FROM found WHERE found.key_id IS NOT NULL)
-    SELECT name FROM runs_metrickey WHERE id IN (SELECT key_id FROM found)"""
+    SELECT name, id FROM runs_metrickey WHERE id IN (SELECT key_id FROM found)"""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Asked:
         return cls(x, since, _place(query.get("low", "")), _place(query.get("high", "")))
 
 
-def reported_keys(run: Run) -> set[str]:
-    """Names of the metrics that a run has reported: one index look-up per name, however many rows there are."""
+def reported_keys(run: Run) -> dict[str, int]:
+    """Names and ids of the metrics that a run has reported: one index look-up per name, however many rows there are."""
     with connection.cursor() as cursor:
         cursor.execute(KEYS_OF_RUN, {"run": run.pk})
-        return {name for (name,) in cursor.fetchall()}
+        return dict(cursor.fetchall())
 
 
 def shown_charts(run: Run) -> list[Shown]:
-    return charts_of(RunSpec.model_validate(run.spec), reported_keys(run))
+    return charts_of(RunSpec.model_validate(run.spec), set(reported_keys(run)))
 
 
 def figures(run: Run, asked: Asked) -> dict[str, Figure]:

@@ -11,6 +11,7 @@ from vantage.runs.models import Run
 from vantage.runs.overview import overview
 from vantage.runs.pages.own import own_run
 from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
+from vantage.runs.resumes import resumes_of
 from vantage.runs.resuming import is_resumable, prospect, whereabouts
 from vantage.runs.states import ACTIVE, OVER, Status
 from vantage.teams.access import can, reader
@@ -45,6 +46,7 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "forks": Run.objects.visible_to(reader(request)).filter(parent=run).exclude(parent_step=None).order_by("pk"),
         "prospect": prospect(run) if may_resume else None,
         "whereabouts": whereabouts(run),
+        "resumes": resumes_of(run),
     }
 
 
