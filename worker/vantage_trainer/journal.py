@@ -9,6 +9,8 @@ from typing import IO
 
 from pydantic import JsonValue
 
+from vantage_trainer.now import Now
+
 FILES = ("metrics", "samples", "events")
 QUIET_SECONDS = 5.0
 
@@ -19,6 +21,7 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._files = {name: _Lines(folder / f"{name}.jsonl") for name in FILES}
+        self._now = Now(folder.parent / "now")
         self._phase = ""
         self._seen: set[str] = set()
         self._told = 0.0
@@ -37,6 +40,7 @@ class Journal:
 
     def phase(self, step: int, name: str, done: int | None = None, total: int | None = None) -> None:
         """Tell what is going on: at once when it is new to the run, else only what lasts."""
+        self._now.tell(step, name)
         now = time.monotonic()
         if name == self._phase and now - self._told < QUIET_SECONDS:
             return
@@ -47,6 +51,7 @@ class Journal:
         self.event(step, "phase", {"name": name, "progress": _progress(done, total)})
 
     def close(self) -> None:
+        self._now.close()
         for file in self._files.values():
             file.close()
 

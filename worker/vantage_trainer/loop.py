@@ -59,6 +59,7 @@ def prepare(run: Run) -> None:
     first = run.progress.step == 0
     if first and run.spec.reference.source == "start":
         run.policy.freeze_reference()
+    run.phase("waiting")
     run.journal.event(run.progress.step, "waiting", {"what": "the generator's engine", "since": time.time()})
     with run.stop.abandonable():
         run.generator.wait_ready()
@@ -90,6 +91,7 @@ def take_step(run: Run) -> dict[str, float]:
     _commit(run, step, given)
     step.seconds["sync"] = run.sync()
     step.seconds["step"] = time.perf_counter() - began
+    run.phase("reporting")
     report.samples(run, step, given, old)
     return report.metrics(run, step, given)
 

@@ -34,9 +34,9 @@ def _imitate(run: Run, settings: WarmStart) -> None:
     while run.progress.step < settings.steps:
         run.stop.check()
         run.generator.check()
+        run.phase("warm_start", run.progress.step, settings.steps)
         with run.counted():
             loss, lr = _step(run, settings, examples)
-        run.phase("warm_start", run.progress.step, settings.steps)
         run.journal.metrics(run.progress.step, {"warm_start/loss": loss, "warm_start/lr": lr})
         _save_when_due(run)
 

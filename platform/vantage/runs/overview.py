@@ -12,10 +12,12 @@ PACE_STEPS = 20  # the remaining time is guessed from the pace of this many step
 PHASES = {
     "loading": "Loading the model",
     "warm_start": "Warm start",
+    "waiting": "Waiting for the generator",
     "generating": "Generating",
     "scoring": "Scoring",
     "updating": "Updating",
     "syncing": "Moving weights",
+    "reporting": "Writing the journal",
     "evaluating": "Evaluating",
     "checkpointing": "Writing a checkpoint",
     "finished": "Finishing",
