@@ -14,7 +14,10 @@ TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 @pytest.mark.engine
 @pytest.mark.parametrize("launcher", [[], TORCHRUN], ids=["1 rank", "2 ranks"])
 def test_every_zero_stage_takes_the_step_that_autograd_takes(tmp_path: Path, launcher: list[str]) -> None:
-    """Gradients (read from Adam's first moment) and their norm, for 1 to 8 uneven responses with a clip active."""
+    """Gradients (read from Adam's first moment) and their norm, for 1 to 8 uneven responses with a clip active.
+
+    The critic's too, in an engine beside the policy's.
+    """
     model = make_tiny(tmp_path / "tiny")
     done = subprocess.run(
         [sys.executable, *launcher, str(SCRIPT), str(model)],
@@ -33,3 +36,6 @@ def test_every_zero_stage_takes_the_step_that_autograd_takes(tmp_path: Path, lau
             assert errors["norm"] < 1e-5, (stage, num)
             assert errors["steps"] == 1, (stage, num)
             assert errors["moved"] < 1e-3, (stage, num)
+            assert errors["critic gradient"] < 1e-5, (stage, num)
+            assert errors["critic norm"] < 1e-5, (stage, num)
+            assert errors["critic value"] < 1e-5, (stage, num)

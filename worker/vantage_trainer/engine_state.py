@@ -114,6 +114,8 @@ def _set_partition(parameter: Any, value: Tensor, moments: dict[str, Tensor]) ->
 
     mine = _slice(parameter, value)
     parameter.ds_tensor.data.copy_(mine)
+    if parameter.data.shape == value.shape:  # DeepSpeed keeps small parameters whole between uses
+        parameter.data.copy_(value)
     safe_set_local_fp32_param(parameter, mine)
     for name, tensor in moments.items():
         safe_set_local_optimizer_state(parameter, _slice(parameter, tensor), name)

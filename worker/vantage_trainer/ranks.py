@@ -62,6 +62,22 @@ class Ranks:
         self.world = dist.get_world_size()
         # Commands travel on the CPU, so that waiting for one keeps no accelerator busy.
         self._group = dist.new_group(backend="gloo", timeout=PATIENCE) if self.world > 1 else None
+        self._members: list[Conducted] = []
+
+    def admit(self, member: "Conducted") -> int:
+        """Take in what lives on all ranks, in the same order everywhere; returns its place."""
+        self._members.append(member)
+        return len(self._members) - 1
+
+    def follow(self) -> None:
+        """Do what rank 0 does until it dismisses the others; the life of every other rank."""
+        while (command := self.share(None)) is not None:
+            place, name, arguments = command
+            self._members[place].perform(name, arguments)
+
+    def dismiss(self) -> None:
+        """Let the other ranks go."""
+        self.share(None)
 
     def share(self, message: Any) -> Any:
         """Return rank 0's message on every rank."""
@@ -78,3 +94,24 @@ class Ranks:
         boxes: list[Any] = [None] * self.world if self.rank == 0 else []
         self._dist.gather_object(value, boxes if self.rank == 0 else None, dst=0, group=self._group)
         return boxes
+
+    def in_order(self, mine: dict[int, Any]) -> list[Any]:
+        """Put together on rank 0 what each rank found, by number."""
+        found = {index: value for rank in self.gather(mine) for index, value in rank.items()}
+        return [found[index] for index in range(len(found))]
+
+
+class Conducted:
+    """Lives on every rank: rank 0 calls a public method, and its namesake with an underscore runs on all of them."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self.ranks = ranks
+        self._place = ranks.admit(self)
+
+    def perform(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        return getattr(self, f"_{name}")(*arguments)
+
+    def _together(self, name: str, *arguments: Any) -> Any:
+        assert self.ranks.rank == 0, "rank 0 calls, the others follow"
+        self.ranks.share((self._place, name, arguments))
+        return self.perform(name, arguments)

@@ -15,15 +15,20 @@ from vantage_trainer.algorithms.tokens import Tokens
 
 @dataclass(frozen=True)
 class Sequence:
-    """One response and everything its update needs; `coef` is its coefficient per token."""
+    """One response and everything its update needs; `coef` is its coefficient per token.
+
+    With a critic the advantage is one per token, `value` what the critic said before the update, `target` the return.
+    """
 
     prompt_ids: list[int]
     response_ids: list[int]
     behaviour: list[float]
-    advantage: float = 0.0
+    advantage: float | Tensor = 0.0
     coef: float = 0.0
     old: Tensor | None = None
     ref: Tensor | None = None
+    value: Tensor | None = None
+    target: Tensor | None = None
     trained: bool = True
     index: int = 0
 
@@ -36,7 +41,8 @@ class Sequence:
 
     def filler(self) -> "Sequence":
         """Return a short stand-in that trains nothing, for ranks with fewer micro-batches."""
-        return replace(self, response_ids=self.response_ids[:1], behaviour=[0.0], old=None, ref=None, trained=False)
+        ids = self.response_ids[:1]
+        return Sequence(self.prompt_ids, ids, [0.0] * len(ids), trained=False, index=self.index)
 
 
 def microbatches(sequences: list[Sequence], rank: int, world: int, budget: int) -> list[list[Sequence]]:
@@ -100,10 +106,38 @@ def tokens(batch: list[Sequence], logp_T: Tensor, entropy_T: Tensor | None) -> T
     )
 
 
+@dataclass(frozen=True)
+class Judged:
+    """Trained tokens of a micro-batch as the critic's loss takes them: values now and before, returns, coefficients."""
+
+    value_T: Tensor
+    value_old_T: Tensor
+    return_T: Tensor
+    coef_T: Tensor
+
+
+def judged(batch: list[Sequence], value_T: Tensor) -> Judged:
+    """Lay a micro-batch out for the critic; fillers leave nothing but their gradient of zero."""
+    mask_T = _each(batch, [float(s.trained) for s in batch], value_T).bool()
+    return Judged(
+        value_T=value_T[mask_T],
+        value_old_T=_stored([s.value for s in batch], value_T),
+        return_T=_stored([s.target for s in batch], value_T),
+        coef_T=_each(batch, [s.coef for s in batch], value_T)[mask_T],
+    )
+
+
+def by_index(batch: list[Sequence], value_T: Tensor) -> dict[int, Tensor]:
+    """Cut a micro-batch's values into those of each response, on the CPU and by the response's number."""
+    pieces = value_T.float().cpu().split([len(sequence.response_ids) for sequence in batch])
+    return {s.index: piece for s, piece in zip(batch, pieces, strict=True) if s.trained}
+
+
 def _stored(values: list[Tensor | None], like: Tensor) -> Tensor:
-    return torch.cat([value for value in values if value is not None]).to(like)
+    return torch.cat([like.new_zeros(0), *(value.to(like) for value in values if value is not None)])
 
 
-def _each(batch: list[Sequence], values: list[float], like: Tensor) -> Tensor:
-    lengths = torch.tensor([len(s.response_ids) for s in batch])
-    return torch.tensor(values, dtype=torch.float64).repeat_interleave(lengths).to(like)
+def _each(batch: list[Sequence], values: Iterable[float | Tensor], like: Tensor) -> Tensor:
+    """Give every token its own value, or its response's."""
+    each = zip(batch, values, strict=True)
+    return torch.cat([torch.as_tensor(v, dtype=torch.float64).expand(len(s.response_ids)) for s, v in each]).to(like)

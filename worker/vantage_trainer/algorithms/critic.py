@@ -68,12 +68,29 @@ def whitened(advantage_T: Tensor) -> Tensor:
 
 def value_loss(part: CriticGae, value_T: Tensor, value_old_T: Tensor, return_T: Tensor, coef_T: Tensor) -> Tensor:
     """Sum coefficient x half the larger squared error, of the value and of the value clipped to its old one."""
+    error_T, clipped_T = _errors(part, value_T, value_old_T, return_T)
+    return (coef_T * torch.where(error_T >= clipped_T, error_T, clipped_T) / 2).sum()
+
+
+def value_clipped(part: CriticGae, value_T: Tensor, value_old_T: Tensor, return_T: Tensor) -> Tensor:
+    """Mark tokens whose value learns nothing: outside the band around its old one, and nearer to its return."""
+    error_T, clipped_T = _errors(part, value_T.detach(), value_old_T, return_T)
+    return error_T < clipped_T
+
+
+def explained_variance(value_T: Tensor, return_T: Tensor) -> Tensor:
+    """Share of the returns' variance that the values foresee, 1 at best; not finite where the returns do not vary."""
+    value_T, return_T = value_T.double(), return_T.double()
+    return 1 - (return_T - value_T).var(correction=0) / return_T.var(correction=0)
+
+
+def _errors(part: CriticGae, value_T: Tensor, value_old_T: Tensor, return_T: Tensor) -> tuple[Tensor, Tensor]:
+    """Square the distance to the return, of the value and of the value clipped to its old one."""
     error_T = (value_T - return_T) ** 2
-    if part.value_clip is not None:
-        near_T = value_old_T + (value_T - value_old_T).clamp(-part.value_clip, part.value_clip)
-        clipped_T = (near_T - return_T) ** 2
-        error_T = torch.where(error_T >= clipped_T, error_T, clipped_T)
-    return (coef_T * error_T / 2).sum()
+    if part.value_clip is None:
+        return error_T, error_T
+    near_T = value_old_T + (value_T - value_old_T).clamp(-part.value_clip, part.value_clip)
+    return error_T, (near_T - return_T) ** 2
 
 
 def _token_reward(
