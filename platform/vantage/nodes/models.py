@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from vantage.teams.models import User
@@ -17,6 +18,13 @@ class NodeQuerySet(models.QuerySet):
 
     def alive(self) -> "NodeQuerySet":
         return self.filter(removed=None, heartbeat__gt=timezone.now() - SILENT_AFTER)
+
+    def gone(self) -> "NodeQuerySet":
+        """Nodes that have left or are silent."""
+        return self.filter(Q(draining=True) | Q(heartbeat__lte=timezone.now() - SILENT_AFTER), removed=None)
+
+    def remove(self) -> int:
+        return self.update(removed=timezone.now())
 
 
 class Node(models.Model):
@@ -33,6 +41,7 @@ class Node(models.Model):
     started = models.DateTimeField(default=timezone.now)
     heartbeat = models.DateTimeField(default=timezone.now)
     paused = models.BooleanField(default=False)
+    sends_back = models.BooleanField(default=False)  # while paused: its runs write a checkpoint and are queued again
     draining = models.BooleanField(default=False)
     removed = models.DateTimeField(null=True)
     objects = NodeQuerySet.as_manager()
@@ -43,6 +52,17 @@ class Node(models.Model):
     def carries(self, other: "Node | None") -> bool:
         """Whether what lies in the other's folders lies here too; with no other there is nothing to carry."""
         return other is None or other.pk == self.pk or bool(self.storage and self.storage == other.storage)
+
+    @property
+    def takes_runs(self) -> bool:
+        return not (self.removed or self.silent or self.paused or self.draining)
+
+    @property
+    def says(self) -> str:
+        """Its state in a word."""
+        if self.silent:
+            return "silent"
+        return "leaving" if self.draining else "paused" if self.paused else "ready"
 
     @property
     def silent(self) -> bool:

@@ -87,7 +87,10 @@ class Agent:
         if now >= self.beat_due:
             self.beat_due = now + BEAT_SECONDS
             used = usage(Path(settings.HOME))
-            Node.objects.filter(pk=self.node.pk).update(heartbeat=timezone.now(), usage=used)
+            there = Node.objects.filter(pk=self.node.pk, removed=None)
+            if not there.update(heartbeat=timezone.now(), usage=used):
+                logger.warning("The node was removed on the site and leaves; started again, it is back.")
+                self.leaving += 1
             lock_of(self.name).touch()
         if now >= self.sweep_due:
             self.sweep_due = now + settings.SWEEP_SECONDS

@@ -26,7 +26,7 @@ def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
 
 def _take_next(node: Node) -> Attempt | None:
     """Claim the first that fits; a run that has to wait for devices keeps those behind it waiting too."""
-    if not Node.objects.filter(pk=node.pk, paused=False, draining=False).exists():
+    if not Node.objects.filter(pk=node.pk, removed=None, paused=False, draining=False).exists():
         return None
     for run in Run.objects.waiting_for(node):
         try:

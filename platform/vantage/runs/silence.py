@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from vantage.nodes.models import Node
 from vantage.runs.announce import announce
 from vantage.runs.models import Attempt, Run
 from vantage.runs.querysets import AttemptQuerySet
@@ -29,6 +30,12 @@ def lose_silent(runs: list[int] | None = None) -> int:
     return sum(_lose(attempt) for attempt in found.select_related("run", "node"))
 
 
+def lose_runs_of(node: Node) -> int:
+    """Call the runs of a removed node lost, however short it has been silent; should it start again, they go on."""
+    live = Attempt.objects.newest().filter(node=node, run__status__in=ACTIVE)
+    return sum(_lose(attempt) for attempt in live.select_related("run", "node"))
+
+
 def _lose(attempt: Attempt) -> bool:
     run = Run.objects.filter(pk=attempt.run_id, attempt=attempt.number)
     told = {"code": CODE, "sentence": _sentence(attempt)}
@@ -44,5 +51,7 @@ def _lose(attempt: Attempt) -> bool:
 def _sentence(attempt: Attempt) -> str:
     if attempt.node is None:
         return "Its node is no longer known."
+    if attempt.node.removed:
+        return f"Its node {attempt.node.name} was removed while it worked there."
     since = f"{attempt.node.heartbeat:%Y-%m-%d %H:%M} UTC"
     return f"Its node {attempt.node.name} has been silent since {since}."

@@ -27,6 +27,9 @@ def sweep(node: Node, started: Started, *, leases_count: bool) -> None:
         for attempt in live.expired():
             _end_stalled(attempt, node)
         lose_silent()
+    if Node.objects.filter(pk=node.pk, paused=True, sends_back=True).exists():
+        for attempt in live:
+            _send_back(attempt, node)
     for attempt, supervisor in take_runs(node):
         started[attempt.pk] = supervisor
 
@@ -46,3 +49,10 @@ def _end_stalled(attempt: Attempt, node: Node) -> None:
     if stalled:
         logger.warning("The supervisor of %s has stalled and is ended.", attempt)
         stalled.send(signal.SIGKILL)
+
+
+def _send_back(attempt: Attempt, node: Node) -> None:
+    """Let a run write a checkpoint and go back into the queue, as when its node leaves."""
+    supervisor = holder(RunFolder.of(attempt.run_id).supervisor_lock, node.name)
+    if supervisor:
+        supervisor.send(signal.SIGTERM)

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from vantage.runs.pages import changing, launching, listing, nodes, records, samples, watching
+from vantage.runs.pages import changing, launching, listing, node_changes, nodes, queueing, records, samples, watching
 from vantage.runs.stream import stream
 
 urlpatterns: list[URLPattern] = [
@@ -15,6 +15,9 @@ urlpatterns: list[URLPattern] = [
     path("runs/new/", launching.run_new, name="run_new"),
     path("runs/new/check/", launching.check, name="run_check"),
     path("nodes/", nodes.nodes, name="nodes"),
+    path("nodes/<int:pk>/pause/", node_changes.pause, name="node_pause"),
+    path("nodes/<int:pk>/resume/", node_changes.resume, name="node_resume"),
+    path("nodes/<int:pk>/remove/", node_changes.remove, name="node_remove"),
     path("runs/<int:pk>/", watching.run, name="run"),
     path("runs/<int:pk>/head/", watching.head, name="run_head"),
     path("runs/<int:pk>/charts/", watching.chart_data, name="run_charts"),
@@ -28,4 +31,6 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/stop/", changing.stop, name="run_stop"),
     path("runs/<int:pk>/resume/", changing.resume, name="run_resume"),
     path("runs/<int:pk>/edit/", changing.edit, name="run_edit"),
+    path("runs/<int:pk>/priority/", queueing.priority, name="run_priority"),
+    path("runs/<int:pk>/front/", queueing.front, name="run_front"),
 ]

@@ -8,29 +8,48 @@ from django.views.decorators.http import require_GET
 
 from vantage.nodes.models import Node
 from vantage.runs.models import Attempt, Run
+from vantage.runs.pages.queueing import may_order
+from vantage.runs.queue_changes import PRIORITIES
+from vantage.runs.queue_view import Waiting, queue
 from vantage.runs.states import Outcome, Status
 from vantage.runs.table import Line, lines
-from vantage.teams.access import reader
+from vantage.teams.access import can, current_team, reader
+from vantage.teams.models import Role
 
 MOST_WAITING = 100
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A run on the page: `run` is None where it belongs to another team."""
+    """A run at work on the page: `run` is None where it belongs to another team."""
 
     run: Run | None
-    attempt: Attempt | None = None
-    place: int = 0
+    attempt: Attempt
     line: Line | None = None
 
 
 @dataclass(frozen=True)
+class Queued:
+    """A waiting run on the page: `waiting` is None where it belongs to another team."""
+
+    place: int
+    waiting: Waiting | None = None
+    may_order: bool = False
+
+    @property
+    def priority(self) -> str:
+        """The name of its priority, or the number of one without a name."""
+        number = self.waiting.run.priority if self.waiting else 0
+        return dict(PRIORITIES).get(number, str(number))
+
+
+@dataclass(frozen=True)
 class Machine:
-    """A node and what it works on."""
+    """A node, what it works on, and how many waiting runs have to go on there."""
 
     node: Node
     work: list[Shown]
+    num_held: int = 0
 
     @property
     def state(self) -> str:
@@ -39,26 +58,22 @@ class Machine:
         return "stopped" if self.node.paused or self.node.draining else "online"
 
     @property
-    def says(self) -> str:
-        if self.node.silent:
-            return "silent"
-        return "leaving" if self.node.draining else "paused" if self.node.paused else "ready"
-
-    @property
     def num_busy(self) -> int:
-        return sum(len(shown.attempt.devices) for shown in self.work if shown.attempt)
+        return sum(len(shown.attempt.devices) for shown in self.work)
 
 
 @require_GET
 def nodes(request: HttpRequest) -> HttpResponse:
     own = set(reader(request).visible_teams().values_list("pk", flat=True))
     machines = list(Node.objects.visible_to(reader(request)).order_by("name"))
-    work = working(own)
+    work, waits = working(own), queue()
     context = {
         "section": "nodes",
-        "machines": [Machine(node, work.get(node.pk, [])) for node in machines],
-        "waiting": waiting(own),
+        "machines": [Machine(node, work.get(node.pk, []), num_held(node, waits)) for node in machines],
+        "waiting": [queued(request, one, own) for one in waits[:MOST_WAITING]],
         "num_waiting": Run.objects.filter(status=Status.QUEUED, deleted=None).count(),
+        "may_manage": can(request, current_team(request), Role.ADMIN),
+        "priorities": PRIORITIES,
     }
     return render(request, "nodes/list.html", context)
 
@@ -75,8 +90,12 @@ def working(own: set[int]) -> dict[int, list[Shown]]:
     return found
 
 
-def waiting(own: set[int]) -> list[Shown]:
-    """The queue in the order that placement reads it."""
-    queue = Run.objects.filter(status=Status.QUEUED, deleted=None).select_related("created_by")
-    rows = queue.order_by("-priority", "queued")[:MOST_WAITING]
-    return [Shown(run if run.team_id in own else None, place=place) for place, run in enumerate(rows, 1)]
+def num_held(node: Node, waits: list[Waiting]) -> int:
+    """Count the waiting runs whose folder lies on the node."""
+    return sum(one.run.node_id == node.pk for one in waits)
+
+
+def queued(request: HttpRequest, one: Waiting, own: set[int]) -> Queued:
+    if one.run.team_id not in own:
+        return Queued(one.place)
+    return Queued(one.place, one, may_order(request, one.run))

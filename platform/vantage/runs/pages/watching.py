@@ -10,6 +10,7 @@ from vantage.runs.figures import AXIS_TITLES
 from vantage.runs.models import Run
 from vantage.runs.overview import overview
 from vantage.runs.pages.own import own_run
+from vantage.runs.queue_view import place_of
 from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
 from vantage.runs.resumes import resumes_of
 from vantage.runs.resuming import is_resumable, prospect, whereabouts
@@ -47,6 +48,7 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "prospect": prospect(run) if may_resume else None,
         "whereabouts": whereabouts(run),
         "resumes": resumes_of(run),
+        "queued": place_of(run),
     }
 
 

@@ -51,6 +51,19 @@ def span(told: object) -> str:
 
 
 @register.filter
+def about(told: object) -> str:
+    """Say in how long something is expected, as roughly as it is known."""
+    seconds = _float(told)
+    if seconds is None or not math.isfinite(seconds):
+        return "not known yet"
+    if seconds < 60:
+        return "in a minute" if seconds >= 5 else "any moment"
+    if seconds < 5400:
+        return f"in about {round(seconds / 60)} min"
+    return f"in about {round(seconds / 3600)} h" if seconds < 172800 else f"in about {round(seconds / 86400)} d"
+
+
+@register.filter
 def size(told: object) -> str:
     """Write a number of bytes."""
     num_bytes = _float(told)
