@@ -4,19 +4,19 @@ from collections.abc import Callable
 
 import pytest
 from vantage.runs.models import Run
-from vantage.runs.states import ACTIVE, OVER, TRANSITIONS, Status
+from vantage.runs.states import ACTIVE, OVER, TRANSITIONS, Kind, Status
 
 
 @pytest.mark.parametrize("name", TRANSITIONS)
 @pytest.mark.parametrize("status", Status.values)
-def test_a_transition_moves_a_run_only_from_the_states_it_names(
+def test_a_transition_moves_a_run_of_any_kind_only_from_the_states_it_names(
     make_run: Callable[..., Run], name: str, status: str
 ) -> None:
-    run = make_run(status=status)
+    runs = [make_run(status=status, kind=kind) for kind in Kind.values]
     sources, target, _ = TRANSITIONS[name]
-    assert Run.objects.filter(pk=run.pk).move(name) == (status in sources)
-    run.refresh_from_db()
-    assert run.status == (target if status in sources else status)
+    for run in runs:
+        assert Run.objects.filter(pk=run.pk).move(name) == (status in sources)
+    assert {run.status for run in Run.objects.all()} == {target if status in sources else status}
 
 
 def test_every_state_can_be_reached_and_only_ended_ones_are_left_by_people_alone() -> None:

@@ -15,7 +15,6 @@ from vantage.runs.announce import announce
 from vantage.runs.forking import fork_refusals, keeps_optimizer
 from vantage.runs.models import Run
 from vantage.runs.placement import num_needed
-from vantage.runs.states import Kind
 from vantage.runs.tasks import nudge_nodes
 from vantage.teams.models import Team, User
 
@@ -42,7 +41,6 @@ def create_run(
     name: str,
     spec: RunSpec,
     *,
-    kind: str = Kind.TRAIN,
     priority: int = 0,
     tags: list[str] | None = None,
     notes: str = "",
@@ -55,28 +53,32 @@ def create_run(
     fork = (parent, parent_step) if parent is not None and parent_step is not None else None
     if found := all_refusals(team, spec, fork):
         raise Refused(found)
+    return enqueue(
+        team,
+        user,
+        name,
+        token=token,
+        spec=spec.model_dump(mode="json"),
+        datasets=_files(team, spec),
+        priority=priority,
+        tags=tags or [],
+        notes=notes,
+        parent=parent,
+        parent_step=parent_step,
+        keeps_optimizer=fork is not None and keeps_optimizer(optimizer, fork[0], spec),
+        node=parent.node if parent else None,
+    )
+
+
+def enqueue(team: Team, user: User, name: str, *, token: UUID | None = None, **fields: object) -> Run:
+    """Put a run or another job into the queue under the team's next number; AlreadyLaunched for a known token."""
     with transaction.atomic():
         Team.objects.select_for_update().get(pk=team.pk)  # numbers are given out one at a time
         if token is not None and (known := _launched(team, token)):
             raise AlreadyLaunched(known)
-        newest = Run.objects.filter(team=team).aggregate(newest=Max("number"))["newest"] or 0
-        run = Run.objects.create(
-            team=team,
-            number=newest + 1,
-            name=name.strip() or f"run {newest + 1}",
-            kind=kind,
-            spec=spec.model_dump(mode="json"),
-            datasets=_files(team, spec),
-            priority=priority,
-            created_by=user,
-            tags=tags or [],
-            notes=notes,
-            parent=parent,
-            parent_step=parent_step,
-            keeps_optimizer=fork is not None and keeps_optimizer(optimizer, fork[0], spec),
-            node=parent.node if parent else None,
-            token=token,
-        )
+        number = (Run.objects.filter(team=team).aggregate(newest=Max("number"))["newest"] or 0) + 1
+        chosen = name.strip() or f"run {number}"
+        run = Run.objects.create(team=team, number=number, name=chosen, created_by=user, token=token, **fields)
         transaction.on_commit(nudge_nodes)
         transaction.on_commit(lambda: announce(run.pk, team.pk))
     return run

@@ -10,7 +10,7 @@ from django.db import IntegrityError
 from vantage.nodes.models import Node
 from vantage.runs.folder import RunFolder
 from vantage.runs.models import Attempt, Run
-from vantage.runs.querysets import num_devices_needed
+from vantage.runs.querysets import fits, needs_devices
 from vantage.runs.states import Status
 
 logger = logging.getLogger("vantage.node")
@@ -25,20 +25,21 @@ def take_runs(node: Node) -> list[tuple[Attempt, subprocess.Popen[bytes]]]:
 
 
 def _take_next(node: Node) -> Attempt | None:
-    """Claim the first that fits; a run that has to wait for devices keeps those behind it waiting too."""
+    """Claim the first that fits; one that has to wait for devices keeps those behind it waiting that need some too."""
     if not Node.objects.filter(pk=node.pk, removed=None, paused=False, draining=False).exists():
         return None
+    crowded = False
     for run in Run.objects.waiting_for(node):
         try:
-            fits = num_devices_needed(run, node)
-            attempt = Run.objects.claim(run.pk, node) if fits else None
+            if not fits(run, node) or (crowded and needs_devices(run)):
+                continue  # another node's, or its turn comes later
+            attempt = Run.objects.claim(run.pk, node)
         except (IntegrityError, ValueError):  # one broken run must not hold up the queue
             logger.exception("Run %s cannot be claimed.", run.pk)
             continue
-        if not fits:
-            continue  # another node's: it never fits here
-        if attempt or Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists():
+        if attempt:
             return attempt
+        crowded |= needs_devices(run) and Run.objects.filter(pk=run.pk, status=Status.QUEUED).exists()
     return None
 
 

@@ -13,7 +13,7 @@ from vantage.runs.announce import announce
 from vantage.runs.folder import AttemptFolder
 from vantage.runs.ingest import log_tail
 from vantage.runs.models import Attempt, Run
-from vantage.runs.states import Outcome, Status
+from vantage.runs.states import Kind, Outcome, Status
 from vantage.runs.tasks import nudge_nodes
 from vantage.text import storable
 
@@ -23,6 +23,7 @@ TRANSITION = {Outcome.SUCCEEDED: "succeed", Outcome.FAILED: "fail", Outcome.STOP
 TRANSITION |= {Outcome.DRAINED: "drain", Outcome.LOST: "lose"}
 INFRASTRUCTURE = ("generator_died",)  # codes of a failure that another attempt may not meet: as a lost trainer's
 GOES_ON = "; the run goes on from its last checkpoint"  # untrue where it does not
+BEGINS_ANEW = "; the job starts again"
 _NOISE = re.compile(r"^\s|^\s*$|^Traceback|%\|")  # indented lines of a stack trace, empty lines, progress bars
 
 
@@ -58,14 +59,15 @@ def record_end(attempt: Attempt, ending: Ending) -> bool:
         run = Run.objects.select_for_update().get(pk=attempt.run_id)
         if run.attempt != attempt.number:
             return False
-        told = {"code": ending.code, "sentence": ending.sentence}
+        said = ending.sentence if run.kind == Kind.TRAIN else ending.sentence.replace(GOES_ON, BEGINS_ANEW)
+        told = {"code": ending.code, "sentence": said}
         if not Attempt.objects.live().filter(pk=attempt.pk).update(outcome=ending.outcome, ended=Now(), **told):
             return False
         if run.status == Status.LOST:  # its node was silent for long, but the attempt lived on
             Run.objects.filter(pk=run.pk).find()
         name = TRANSITION[ending.outcome]
         if run.status == Status.STOPPING:
-            told["sentence"] = ending.sentence.replace(GOES_ON, "")
+            told["sentence"] = _without_promise(said)
             name = INSTEAD.get(name, name)
         Run.objects.filter(pk=run.pk).move(name, ended=None if name in INSTEAD else Now(), **told)
         if ending.outcome == Outcome.LOST:
@@ -80,8 +82,13 @@ def _retry(run: Run, ending: Ending) -> None:
     if run.num_lost < MOST_LOST:
         chosen.move("retry", num_lost=F("num_lost") + 1)
     else:
-        times = f"It was lost {run.num_lost + 1} times without reaching a checkpoint in between."
-        chosen.move("give_up", ended=Now(), sentence=f"{times} {ending.sentence.replace(GOES_ON, '')}")
+        between = " without reaching a checkpoint in between" if run.kind == Kind.TRAIN else ""
+        times = f"It was lost {run.num_lost + 1} times{between}."
+        chosen.move("give_up", ended=Now(), sentence=f"{times} {_without_promise(ending.sentence)}")
+
+
+def _without_promise(sentence: str) -> str:
+    return sentence.replace(GOES_ON, "").replace(BEGINS_ANEW, "")
 
 
 def _report(folder: AttemptFolder) -> dict[str, str] | None:

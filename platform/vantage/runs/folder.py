@@ -30,6 +30,16 @@ class RunFolder:
         return self.path / "spec.json"
 
     @property
+    def job(self) -> Path:
+        """What stands in place of the spec for a kind of job other than training."""
+        return self.path / "job.json"
+
+    @property
+    def output(self) -> Path:
+        """Files that a job made, to download."""
+        return self.path / "output"
+
+    @property
     def trainer_lock(self) -> Path:
         return self.path / "trainer.lock"
 

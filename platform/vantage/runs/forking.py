@@ -58,12 +58,21 @@ def place_parent(run: Run, folder: RunFolder) -> None:
     source = RunFolder.of(run.parent_id).path / "checkpoints" / name
     if not source.is_dir():
         raise FileNotFoundError(f"the checkpoint of step {run.parent_step} of its parent is gone: fork from another.")
-    draft = folder.path / ".parent.partial"
-    shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(source, draft / name, copy_function=_link)
     told = {"checkpoint": name, "keep_optimizer": run.keeps_optimizer}
-    (draft / "fork.json").write_text(json.dumps(told))
-    draft.rename(folder.parent)
+    place_checkpoint(source, folder.parent, {"fork.json": told})
+
+
+def place_checkpoint(source: Path, target: Path, beside: dict[str, object] | None = None) -> None:
+    """Give a folder a checkpoint of its own, and JSON files beside it; whole or not at all. OSError says why not."""
+    if not source.is_dir():
+        raise FileNotFoundError(f"the checkpoint {source.name} of its parent is gone: choose another one.")
+    draft = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(source, draft / source.name, copy_function=_link)
+    for name, told in (beside or {}).items():
+        (draft / name).write_text(json.dumps(told))
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
 
 
 def _link(source: str, target: str) -> None:

@@ -8,22 +8,36 @@ from django.db.models.functions import Coalesce, Least, Now
 
 from vantage.datasets.models import DatasetVersion
 from vantage.runs.folder import STEPS, RunFolder, write_whole
-from vantage.runs.forking import place_parent
+from vantage.runs.forking import place_checkpoint, place_parent
 from vantage.runs.models import Attempt, Checkpoint, Run
+from vantage.runs.states import Kind
 
 NOTHING = -(2**30)  # superseded_after of an attempt that was repeated whole; this + n: all but n warm-start steps
 
 
 def write_folder(run: Run, folder: RunFolder) -> None:
     """Write data and spec once; the spec comes last, so a folder that has it is whole."""
-    if folder.spec.exists():
+    if folder.spec.exists() or folder.job.exists():
         return
     folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, version in run.datasets.items():
         folder.data(name).parent.mkdir(exist_ok=True)
         DatasetVersion.objects.get(pk=version).write_jsonl(folder.data(name))
-    place_parent(run, folder)
-    write_whole(folder.spec, json.dumps(run.spec))
+    if run.kind == Kind.TRAIN:
+        place_parent(run, folder)
+        write_whole(folder.spec, json.dumps(run.spec))
+    else:
+        write_whole(folder.job, json.dumps(_job(run, folder)))
+
+
+def _job(run: Run, folder: RunFolder) -> dict[str, object]:
+    """What job.json tells: the spec, and where on this node lies what the job works on."""
+    parent = RunFolder.of(run.parent_id).path if run.parent_id else None
+    name = run.spec.get("checkpoint")
+    if parent and name:
+        place_checkpoint(parent / "checkpoints" / name, folder.parent)
+    place = str(folder.parent / name) if parent and name else None
+    return {"spec": run.spec, "parent": parent and str(parent), "checkpoint": place}
 
 
 def begin(attempt: Attempt) -> None:

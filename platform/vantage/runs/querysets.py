@@ -8,11 +8,12 @@ from django.db import models, transaction
 from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Coalesce, Now
+from vantage_trainer.jobspec import WITHOUT_DEVICES
 from vantage_trainer.spec import Resources
 
 from vantage.nodes.models import Node
 from vantage.runs.placement import num_needed, placed
-from vantage.runs.states import ACTIVE, TRANSITIONS, Outcome, Status
+from vantage.runs.states import ACTIVE, TRANSITIONS, Kind, Outcome, Status
 from vantage.teams.models import Reader, TeamQuerySet
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ class RunQuerySet(TeamQuerySet):
 
     def deleted_of(self, reader: Reader) -> "RunQuerySet":
         return super().visible_to(reader).exclude(deleted=None)
+
+    def training(self) -> "RunQuerySet":
+        """Runs that train: what lists, counts and comparisons of runs are about."""
+        return self.filter(kind=Kind.TRAIN)
 
     def waiting_for(self, node: Node) -> "RunQuerySet":
         """What the node may take, in order: priority, then the team that runs least, then age."""
@@ -50,8 +55,7 @@ class RunQuerySet(TeamQuerySet):
         with transaction.atomic():
             node = Node.objects.select_for_update().get(pk=node.pk)  # its devices are given out one claim at a time
             run = self.waiting_for(node).filter(pk=pk).first()
-            devices = run and free_devices(run, node)
-            if not devices:
+            if run is None or (devices := free_devices(run, node)) is None:
                 return None
             begun = {"started": Coalesce("started", Now()), "ended": None, "code": "", "sentence": ""}
             if not self.filter(pk=pk).move("claim", node=node, attempt=F("attempt") + 1, **begun):
@@ -103,9 +107,16 @@ def _resources(run: "Run") -> Resources:
     return Resources.model_validate(run.spec.get("resources", {}))
 
 
-def num_devices_needed(run: "Run", node: Node) -> int:
-    """Count the devices the run takes on the node; 0: it never fits there."""
-    return num_needed(_resources(run), node.devices)
+def needs_devices(run: "Run") -> bool:
+    """Whether the run starts an engine; a job that starts none works beside those that do."""
+    return run.kind not in WITHOUT_DEVICES
+
+
+def fits(run: "Run", node: Node) -> bool:
+    """Whether the node could ever take the run."""
+    if not needs_devices(run):
+        return True
+    return num_needed(_resources(run), node.devices, generates_only=run.kind == Kind.EVALUATE) > 0
 
 
 def free_devices(run: "Run", node: Node) -> list[str] | None:
@@ -115,4 +126,7 @@ def free_devices(run: "Run", node: Node) -> list[str] | None:
 
 def devices_beside(run: "Run", node: Node, live: list[list[str]]) -> list[str] | None:
     """Return the devices the run would get beside attempts that hold these; None: it has to wait."""
-    return placed(_resources(run), node.devices, {device for devices in live for device in devices})
+    if not needs_devices(run):
+        return None if [] in live else []  # such jobs go one after another
+    taken = {device for devices in live for device in devices}
+    return placed(_resources(run), node.devices, taken, generates_only=run.kind == Kind.EVALUATE)

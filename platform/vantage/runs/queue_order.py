@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from vantage.nodes.models import Node
 from vantage.runs.models import Run
-from vantage.runs.querysets import devices_beside, num_devices_needed
+from vantage.runs.querysets import devices_beside, fits, needs_devices
 
 UNKNOWN = 3600.0  # seconds that what is of unknown length counts as, so that the order behind it can be told at all
 
@@ -59,12 +59,15 @@ class Play:
                 yield start
 
     def _next(self, node: Node) -> Start | None:
-        """The first in the queue that fits the node now; one that has to wait for devices holds up those behind it."""
+        """The first in the queue that fits the node now; one that waits for devices holds up those that need some."""
+        crowded = False
         for run in sorted((run for run in self.waiting if node.carries(run.node)), key=self._place):
-            if not num_devices_needed(run, node):
+            if not fits(run, node) or (crowded and needs_devices(run)):
                 continue
             devices = devices_beside(run, node, self._held(node))
-            return self._begin(run, node, devices) if devices else None
+            if devices is not None:
+                return self._begin(run, node, devices)
+            crowded |= needs_devices(run)
         return None
 
     def _place(self, run: Run) -> tuple:

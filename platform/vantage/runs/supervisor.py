@@ -20,7 +20,7 @@ from vantage.runs.folder import RunFolder, held, sign
 from vantage.runs.ingest import Fenced, Shipper
 from vantage.runs.models import Attempt, Checkpoint, Run
 from vantage.runs.prepare import begin, write_folder
-from vantage.runs.states import Outcome, Status
+from vantage.runs.states import Kind, Outcome, Status
 from vantage.runs.trainer_process import TrainerProcess
 
 TICK = 0.25  # seconds between two looks at the journal
@@ -62,7 +62,8 @@ class Supervisor:
     def __init__(self, attempt: Attempt, folder: RunFolder) -> None:
         self.attempt = attempt
         self.folder = folder
-        self.trainer = TrainerProcess(folder, attempt.number)
+        module = settings.TRAINER_MODULE if attempt.run.kind == Kind.TRAIN else settings.JOB_MODULE
+        self.trainer = TrainerProcess(folder, attempt.number, module)
         self.shipper = Shipper(attempt, folder.attempt(attempt.number))
         self.name = f"{socket.gethostname()}:{os.getpid()}"[:100]
         self.draining = False

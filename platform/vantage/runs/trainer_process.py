@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from django.conf import settings
-
 from vantage.processes import Process, carrying, end
 from vantage.runs.folder import RunFolder, is_held, write_whole
 
@@ -24,8 +22,9 @@ REST_SECONDS = 5.0
 class TrainerProcess:
     """At most one trainer works on a run: it holds the folder's lock, which outlives supervisors."""
 
-    def __init__(self, folder: RunFolder, number: int) -> None:
+    def __init__(self, folder: RunFolder, number: int, module: str) -> None:
         self.folder = folder
+        self.module = module
         self.attempt = folder.attempt(number)
         self.number = number
         self.process = self._known()
@@ -54,7 +53,7 @@ class TrainerProcess:
 
     def start(self, devices: list[str]) -> None:
         """Start it in a session of its own, without the site's secrets: reward code must not reach the services."""
-        command = [sys.executable, "-P", "-m", settings.TRAINER_MODULE, str(self.folder.path)]
+        command = [sys.executable, "-P", "-m", self.module, str(self.folder.path)]
         with self.attempt.log.open("ab") as log:
             self._child = subprocess.Popen(
                 [*command, "--attempt", str(self.number)],

@@ -36,7 +36,7 @@ def runs(request: HttpRequest) -> HttpResponse:
     """Show the team's runs; a page that is already open asks for its table alone."""
     team, is_part = current_team(request), "fragment" in request.headers
     wish = Wish.of(request.GET)
-    own = Run.objects.visible_to(reader(request)).filter(team=team).select_related("created_by")
+    own = Run.objects.visible_to(reader(request)).training().filter(team=team).select_related("created_by")
     page, lines = page_of(own, wish)
     context = {
         "section": "runs",

@@ -44,7 +44,11 @@ def head_of(request: HttpRequest, run: Run, tab: str) -> dict[str, object]:
         "is_over": run.status in OVER,
         "may_resume": may_resume,
         "parent": Run.objects.visible_to(reader(request)).filter(pk=run.parent_id).first(),
-        "forks": Run.objects.visible_to(reader(request)).filter(parent=run).exclude(parent_step=None).order_by("pk"),
+        "forks": Run.objects.visible_to(reader(request))
+        .training()
+        .filter(parent=run)
+        .exclude(parent_step=None)
+        .order_by("pk"),
         "prospect": prospect(run) if may_resume else None,
         "whereabouts": whereabouts(run),
         "resumes": resumes_of(run),

@@ -1,0 +1,5 @@
+"""Import, as the site knows it."""
+
+from vantage.runs.job_kind import JobKind
+
+KIND = JobKind("Import")
