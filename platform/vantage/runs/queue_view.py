@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce
 
 from vantage.nodes.models import Node
 from vantage.runs.models import Attempt, Run
-from vantage.runs.querysets import num_devices_needed
+from vantage.runs.querysets import fits
 from vantage.runs.queue_order import Play, Start, Work
 from vantage.runs.queue_times import lengths, remaining
 from vantage.runs.resuming import whereabouts
@@ -62,7 +62,7 @@ def _play(waiting: list[Run], takers: list[Node]) -> list[Start]:
 
 def _able(run: Run, nodes: list[Node]) -> list[Node]:
     """Nodes that could take the run if they were there and free."""
-    return [node for node in nodes if node.carries(run.node) and num_devices_needed(run, node)]
+    return [node for node in nodes if node.carries(run.node) and fits(run, node)]
 
 
 def _waiting(run: Run, place: int, start: Start | None, able: list[Node], takers: list[Node]) -> Waiting:
