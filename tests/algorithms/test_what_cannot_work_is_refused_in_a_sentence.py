@@ -32,7 +32,6 @@ REFUSED = [
     ("unknown_model", "model.name", {"model": {"source": "tiny", "name": "large"}}),
     ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{% for m in messages %}"}}),
     ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{{ messages | shout }}"}}),
-    ("unavailable", "model.source", {"model": {"source": "package", "name": "a-package"}}),
     ("unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
     (
         "critic_with_a_scale",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from vantage.runs.trainer_process import MARK, environment
 
 SECRETS = (
@@ -33,3 +34,8 @@ def test_the_trainer_keeps_what_it_is_found_and_works_by(monkeypatch: pytest.Mon
     built = environment(Path("/runs/1"), ["cuda1", "cuda3"])
     assert kept.items() <= built.items()
     assert (built[MARK], built["CUDA_VISIBLE_DEVICES"]) == ("/runs/1", "1,3")
+
+
+def test_models_are_made_once_for_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VANTAGE_MODELS", raising=False)
+    assert environment(Path("/runs/1"), [])["VANTAGE_MODELS"] == str(Path(settings.HOME) / "models")

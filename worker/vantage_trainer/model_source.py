@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from vantage_trainer.model_package import from_package
 from vantage_trainer.spec import Model
 from vantage_trainer.tiny import make_tiny
 
@@ -31,7 +32,7 @@ def _folder(model: Model, cache: Path) -> Path:
 
 
 def _package(model: Model, cache: Path) -> Path:
-    raise ValueError("Models from a package are not supported yet: give the folder that holds the model instead.")
+    return checked(from_package(model.name, cache))
 
 
 def _hub(model: Model, cache: Path) -> Path:

@@ -193,7 +193,7 @@ def devices_not_divided(spec: RunSpec) -> Iterator[Refusal]:
 
 def unknown_model(spec: RunSpec) -> Iterator[Refusal]:
     if not spec.model.name.strip():
-        yield refuse("no_model", "model.name", "Name the model: tiny, a folder on the node or a hub id.")
+        yield refuse("no_model", "model.name", "Name the model: tiny, a package, a folder on the node or a hub id.")
     elif spec.model.source == "tiny" and spec.model.name not in ("tiny", "tiny-untied"):
         yield refuse(
             "unknown_model",

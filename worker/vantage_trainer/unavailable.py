@@ -24,12 +24,6 @@ MISSING = (
         "Training a critic",
         "choose group_mean or group_leave_one_out as baseline",
     ),
-    Missing(
-        "model.source",
-        lambda spec: spec.model.source == "package",
-        "A model from a package",
-        "choose folder and give the folder that holds the model",
-    ),
     Missing("model.lora", lambda spec: spec.model.lora is not None, "LoRA", "leave it empty to train all weights"),
     Missing(
         "data.difficulty",

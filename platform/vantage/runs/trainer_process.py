@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from django.conf import settings
+
 from vantage.processes import Process, carrying, end
 from vantage.runs.folder import RunFolder, is_held, write_whole
 
@@ -87,7 +89,7 @@ class TrainerProcess:
 def environment(folder: Path, devices: list[str]) -> dict[str, str]:
     """Return the trainer's environment: ours, without what opens the services, and with only its own GPUs."""
     ours = {name: value for name, value in os.environ.items() if not WITHHELD.fullmatch(name)}
+    models = {"VANTAGE_MODELS": os.environ.get("VANTAGE_MODELS") or str(Path(settings.HOME) / "models")}
     cuda = [device.removeprefix("cuda") for device in devices if device.startswith("cuda")]
-    return (
-        ours | {MARK: str(folder), "PYTHONUNBUFFERED": "1"} | ({"CUDA_VISIBLE_DEVICES": ",".join(cuda)} if cuda else {})
-    )
+    seen = {"CUDA_VISIBLE_DEVICES": ",".join(cuda)} if cuda else {}
+    return ours | models | {MARK: str(folder), "PYTHONUNBUFFERED": "1"} | seen
