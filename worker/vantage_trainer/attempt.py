@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -23,6 +24,8 @@ from vantage_trainer.stopping import Stop, Stopped
 UNUSABLE, LOCKED = 2, 3
 THREADS = {"OMP_WAIT_POLICY": "PASSIVE", "KMP_BLOCKTIME": "0", "TOKENIZERS_PARALLELISM": "false"}
 SUCCEEDED, STOPPED, FAILED = "succeeded", "stopped", "failed"
+DRAFT = ".exit.json"
+REPORT_BYTES = 4096  # reserved at the start: a full disk may be what there is to report
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ def live(folder: Path, number: int, work: Work, *, nothing_done: str) -> int:
             print("Another trainer is working on this run, so this one ends.", file=sys.stderr)
             return LOCKED
         place.mkdir(parents=True, exist_ok=True)
+        (place / DRAFT).write_text(" " * REPORT_BYTES)
     except OSError as fault:
         print(f"{folder} cannot be used as a run folder ({fault.strerror}): check the path.", file=sys.stderr)
         return UNUSABLE
@@ -92,7 +96,8 @@ def live(folder: Path, number: int, work: Work, *, nothing_done: str) -> int:
 
 def leave(status: int) -> None:
     """End the process though engines leave threads behind that would keep it."""
-    sys.stdout.flush()
+    with suppress(OSError):
+        sys.stdout.flush()
     os._exit(status)
 
 
@@ -105,15 +110,18 @@ def _conduct(attempt: Attempt, work: Work, nothing_done: str) -> int:
     except Stopped:
         told = Told(STOPPED, "stopped", nothing_done)
     except BaseException as fault:  # whatever it is, the end must be written and told in a sentence
-        traceback.print_exc()
+        with suppress(OSError):
+            traceback.print_exc()
         told = Told(FAILED, *explained(fault))
     failed = told.outcome == FAILED
     _write_end(attempt.place, {**vars(told), "step": attempt.step(), "time": time.time()})
-    print(told.sentence, file=console, flush=True)
+    with suppress(OSError):
+        print(told.sentence, file=console, flush=True)
     attempt.stop.close()
     attempt.let_go(failed)
     if attempt.journal is not None:
-        attempt.journal.close()
+        with suppress(OSError):
+            attempt.journal.close()
     return 1 if failed else 0
 
 
@@ -139,9 +147,12 @@ def _log_to(path: Path) -> IO[str]:
 
 
 def _write_end(place: Path, content: dict[str, object]) -> None:
-    draft = place / ".exit.json"
+    """Write the report over the room that was kept for it, so that a full disk can be told."""
     try:
-        draft.write_text(json.dumps(content))
-        os.replace(draft, place / "exit.json")
-    except OSError:  # a full disk may be why the run ends; the sentence still goes to the console
-        traceback.print_exc()
+        with (place / DRAFT).open("r+b") as file:
+            file.write(json.dumps(content).encode())
+            file.truncate()
+        os.replace(place / DRAFT, place / "exit.json")
+    except OSError:  # the sentence still goes to the console
+        with suppress(OSError):
+            traceback.print_exc()

@@ -105,6 +105,7 @@ class Supervisor:
             patiently(lambda: begin(self.attempt))
             self.trainer.start(self.attempt.devices)
         except (OSError, DatasetVersion.DoesNotExist) as error:
+            self.trainer.end_rest()  # it may have begun: who it is could not be written down
             self._record(Ending(Outcome.FAILED, "folder_not_written", f"The run folder could not be written: {error}"))
             return False
         return True

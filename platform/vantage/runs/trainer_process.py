@@ -70,9 +70,12 @@ class TrainerProcess:
         write_whole(self.attempt.trainer, json.dumps({"pid": self.process.pid, "started": self.process.started}))
 
     def ask(self, word: str) -> None:
-        """Ask it to write a checkpoint and end: `stop` or `drain`."""
-        if not self.attempt.stop.exists():
-            write_whole(self.attempt.stop, word)
+        """Ask it to write a checkpoint and end: `stop` or `drain`; by a signal where the disk takes no file."""
+        try:
+            if not self.attempt.stop.exists():
+                write_whole(self.attempt.stop, word)
+        except OSError:
+            self.terminate()
 
     def terminate(self) -> None:
         if self.process:
