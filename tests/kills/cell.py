@@ -17,8 +17,8 @@ from vantage.runs.states import OVER, Status
 from victims import VICTIMS, Place, Victim
 from whole_site import Site
 
-PHASE_SECONDS = 120.0  # until the phase comes round
-RECOVERY_SECONDS = 150.0
+PHASE_SECONDS = 400.0  # until the phase comes round
+RECOVERY_SECONDS = 300.0
 END_SECONDS = 90.0
 POLL_SECONDS = 0.1
 T = TypeVar("T")
@@ -74,19 +74,22 @@ class Target:
     def run(self) -> Run:
         return patient(lambda: Run.objects.get(pk=self.pk))
 
+    def place(self, attempt: int = 0) -> Place:
+        return Place(self.site, self.folder, attempt)
+
     def suffer(self, victim: Victim, phase: str) -> Outcome:
         """Kill once; whatever goes wrong is told in the outcome."""
         outcome = Outcome(victim.name, phase)
         try:
             self._suffer(victim, phase, outcome)
         except Fault as fault:
-            outcome.faults.append(f"{fault} {self._standing()}")
+            outcome.faults.append(f"{fault} {self.standing()}")
         return outcome
 
     def _suffer(self, victim: Victim, phase: str, outcome: Outcome) -> None:
-        until(lambda: self._is_ready(victim), "The run did not come to a checkpoint", RECOVERY_SECONDS)
+        self.await_ready(victim.costs_attempt)
         attempt = self.run().attempt
-        process = self._find(victim, attempt)
+        process = self.find(victim, attempt)
         if not wait_for(self.folder, attempt, phase, PHASE_SECONDS):
             raise Fault(f"The phase did not come within {PHASE_SECONDS:.0f} s.")
         process.send(signal.SIGKILL)
@@ -96,21 +99,25 @@ class Target:
         if victim.name == "vantage up":
             self.site.start()
         self._await_recovery(victim, attempt, process, killed, outcome)
-        self._judge(victim, attempt, outcome)
+        outcome.words = patient(lambda: resumption(self.run())) if victim.costs_attempt else "same attempt went on"
+        self.judge(attempt, outcome, costs_attempt=victim.costs_attempt)
 
-    def _is_ready(self, victim: Victim) -> bool:
-        """It trains; before a kill that costs the attempt it has a checkpoint since the last loss, too."""
+    def await_ready(self, needs_checkpoint: bool) -> None:
+        """Wait until it trains; before what costs the attempt until it has a checkpoint since the last loss, too."""
+        until(lambda: self._is_ready(needs_checkpoint), "The run did not come to a checkpoint", RECOVERY_SECONDS)
+
+    def _is_ready(self, needs_checkpoint: bool) -> bool:
         run = Run.objects.get(pk=self.pk)
         if run.status in OVER:
             raise Fault("The run has ended.")
         is_safe = run.num_lost == 0 and Checkpoint.objects.filter(run=run, attempt=run.attempt).exists()
-        return run.status == Status.RUNNING and (is_safe or not victim.costs_attempt)
+        return run.status == Status.RUNNING and (is_safe or not needs_checkpoint)
 
-    def _find(self, victim: Victim, attempt: int) -> Process:
+    def find(self, victim: Victim, attempt: int) -> Process:
         found: list[Process] = []
 
         def look() -> bool:
-            process = victim.find(Place(self.site, self.folder, attempt))
+            process = victim.find(self.place(attempt))
             found.extend([process] if process else [])
             return bool(process)
 
@@ -122,7 +129,7 @@ class Target:
         next_attempt = attempt + victim.costs_attempt
 
         def is_back() -> bool:
-            process = victim.find(Place(self.site, self.folder, next_attempt))
+            process = victim.find(self.place(next_attempt))
             if outcome.back is None and process not in (None, killed_one) and victim.answers(self.site):
                 outcome.back = time.time() - at
             return outcome.back is not None
@@ -135,16 +142,15 @@ class Target:
         until(goes_on, "The run did not go on", RECOVERY_SECONDS)
         outcome.recovery = time.time() - at
 
-    def _judge(self, victim: Victim, before: int, outcome: Outcome) -> None:
+    def judge(self, before: int, outcome: Outcome, *, costs_attempt: bool) -> None:
+        """Add to the outcome what is wrong with the run after it, seen from the attempt before."""
         run = self.run()
-        found = patient(lambda: repeated(run, before)) if victim.costs_attempt else Repeat()
+        found = patient(lambda: repeated(run, before)) if costs_attempt else Repeat()
         outcome.repeated = str(found)
         outcome.faults += too_much(found, EVERY_STEPS, EVERY_MINUTES * 60)
         outcome.faults += patient(lambda: faults(run))
-        expected = before + victim.costs_attempt
-        if run.attempt != expected:
-            outcome.faults.append(f"It is at attempt {run.attempt}, not {expected}. {self._standing()}")
-        outcome.words = patient(lambda: resumption(run)) if victim.costs_attempt else "same attempt went on"
+        if run.attempt != before + costs_attempt:
+            outcome.faults.append(f"It is at attempt {run.attempt} after {before}. {self.standing()}")
 
     def stop(self) -> list[str]:
         """Let the run end as a person does; returns what is wrong with its end."""
@@ -152,7 +158,7 @@ class Target:
             until(lambda: Run.objects.filter(pk=self.pk).move("ask_stop"), "The run could not be stopped", END_SECONDS)
             until(lambda: self.run().status == Status.STOPPED, "The run did not stop", END_SECONDS)
         except Fault as fault:
-            return [f"{fault} {self._standing()}"]
+            return [f"{fault} {self.standing()}"]
         run = self.run()
         wrong = patient(lambda: faults(run))
         last = patient(lambda: Checkpoint.objects.filter(run=run, pruned=None).order_by("-step").first())
@@ -165,7 +171,7 @@ class Target:
             wrong.append(f"Processes {left} were left behind.")
         return wrong
 
-    def _standing(self) -> str:
+    def standing(self) -> str:
         run = self.run()
         ends = patient(lambda: list(run.attempts.order_by("number").values_list("number", "outcome", "sentence")))
         told = "; ".join(
@@ -182,13 +188,15 @@ def walk(site: Site, name: str, cells: list[tuple[str, str]], tell: Callable[[Ou
         target = target or Target(site, name)
         outcome = target.suffer(VICTIMS[victim], phase)
         found.append(outcome)
+        tell(outcome)
         if outcome.faults:
             target.stop()
             target = None
-        tell(outcome)
-    end = Outcome("(end)", "", words="stopped at a checkpoint, nothing left")
-    if target:
-        end.faults = target.stop()
-        found.append(end)
-        tell(end)
-    return found
+    return found + ([told_end(target, name, tell)] if target else [])
+
+
+def told_end(target: Target, name: str, tell: Callable[[Outcome], None]) -> Outcome:
+    """Let a run end as a person does, and tell how that went."""
+    end = Outcome(f"({name})", "asked to stop", words="stopped at a checkpoint, nothing left", faults=target.stop())
+    tell(end)
+    return end

@@ -35,16 +35,15 @@ def main() -> int:
             os.setpriority(os.PRIO_PROCESS, 0, -10)  # what polls each millisecond must not wait for its turn
         watcher.start()
         print(HEAD, flush=True)
-        for name, cells in _groups(arguments):
-            outcomes += _walk(site, name, cells)
+        _play(site, arguments, outcomes)
     finally:
         watcher.stop()
         left = site.stop()
-    failed = [one for one in outcomes if one.faults]
     overlaps = [*watcher.overlaps, *([f"{len(left)} processes were left behind at the end."] if left else [])]
     _tell_end(watcher, overlaps, time.monotonic() - began)
     if arguments.json:
         write_json(arguments.json, outcomes, overlaps)
+    failed = [one for one in outcomes if one.faults]
     if failed:
         print(f"{len(failed)} cells failed; what they left lies in {site.parent}.")
     else:
@@ -52,10 +51,17 @@ def main() -> int:
     return 1 if failed or overlaps else 0
 
 
-def _walk(site: Site, name: str, cells: list[Cell]) -> "list[Outcome]":
+def _play(site: Site, arguments: argparse.Namespace, outcomes: "list[Outcome]") -> None:
     from cell import walk  # models exist only now
+    from hardships import endure
 
-    return walk(site, name, cells, lambda outcome: print(row(outcome), flush=True))
+    def tell(outcome: "Outcome") -> None:
+        print(row(outcome), flush=True)
+
+    for name, cells in _groups(arguments):
+        outcomes += walk(site, name, cells, tell)
+    if arguments.hardships:
+        outcomes += endure(site, tell)
 
 
 def _tell_end(watcher: Watcher, overlaps: list[str], seconds: float) -> None:
@@ -70,8 +76,8 @@ def _tell_end(watcher: Watcher, overlaps: list[str], seconds: float) -> None:
 
 def _groups(arguments: argparse.Namespace) -> list[tuple[str, list[Cell]]]:
     """Which cells share a run: those of one victim, or with --cells all."""
-    if arguments.cells:
-        return [("all", arguments.cells)]
+    if arguments.cells is not None:
+        return [("one run", arguments.cells)] if arguments.cells else []
     return [(victim, [(victim, phase) for phase in arguments.phases]) for victim in arguments.victims]
 
 
@@ -80,6 +86,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--victims", type=_names(VICTIMS), default=list(VICTIMS), help="separated by commas")
     parser.add_argument("--phases", type=_names(PHASES), default=list(PHASES), help="separated by commas")
     parser.add_argument("--cells", type=_cells, help="victim:phase,... on one run, instead of the matrix")
+    parser.add_argument(
+        "--hardships", action=argparse.BooleanOptionalAction, default=True, help="stalls, servers away, a full disk"
+    )
     parser.add_argument("--json", type=Path, help="write the outcomes there too")
     return parser.parse_args()
 
@@ -92,7 +101,7 @@ def _names(known: dict[str, object]) -> "type[list[str]]":
 
 
 def _cells(text: str) -> list[Cell]:
-    pairs = [part.partition(":") for part in text.split(",")]
+    pairs = [part.partition(":") for part in text.split(",") if part]
     return [(_known(victim, VICTIMS), _known(phase, PHASES)) for victim, _, phase in pairs]
 
 

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vantage.processes import Process
+from vantage.processes import Process, stat
 
 LOOK_SECONDS = 0.03
 YOUNG_SECONDS = 2.0  # a process this young may still be about to become another program
@@ -43,7 +43,7 @@ class Watcher:
 
     def _look(self) -> None:
         self._find_new()
-        self._trainers = {process: run for process, run in self._trainers.items() if process.alive()}
+        self._trainers = {process: run for process, run in self._trainers.items() if _works(process)}
         by_run: dict[str, list[int]] = {}
         for process, run in self._trainers.items():
             by_run.setdefault(run, []).append(process.pid)
@@ -103,6 +103,23 @@ def _named(pid: int) -> Process | None:
         return Process.of(pid)
     except ProcessLookupError:
         return None
+
+
+def _works(process: Process) -> bool:
+    """Say whether any thread of it still does; the first one may be dead while others yet hold files and locks."""
+    if process.alive():
+        return True
+    found = stat(process.pid)
+    if found is None or found.started != process.started:
+        return False
+    return any(_state(task) not in "ZX" for task in Path(f"/proc/{process.pid}/task").glob("*/stat"))
+
+
+def _state(file: Path) -> str:
+    try:
+        return file.read_text(errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 def _parent(pid: int) -> int:
