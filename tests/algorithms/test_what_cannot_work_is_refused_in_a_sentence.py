@@ -32,7 +32,11 @@ REFUSED = [
     ("unknown_model", "model.name", {"model": {"source": "tiny", "name": "large"}}),
     ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{% for m in messages %}"}}),
     ("bad_chat_template", "model.chat_template", {"model": {"chat_template": "{{ messages | shout }}"}}),
-    ("unavailable", "algorithm.baseline.kind", algorithm(baseline={"kind": "critic_gae"})),
+    (
+        "critic_under_a_sequence_ratio",
+        "algorithm.ratio.level",
+        algorithm(baseline={"kind": "critic_gae"}, **CLIPPED | {"ratio": {"level": "sequence_geometric"}}),
+    ),
     (
         "critic_with_a_scale",
         "algorithm.scale.kind",
@@ -171,6 +175,13 @@ NOTED = [
     ("weightless", "algorithm.regularizer.kl.coef", algorithm(regularizer={"kl": {"coef": 0.0}})),
     ("weightless", "algorithm.regularizer.entropy.coef", algorithm(regularizer={"entropy": {"coef": 0.0}})),
     ("weightless", "algorithm.sampling.overlong.factor", algorithm(sampling={"overlong": {"factor": 0.0}})),
+    ("weightless", "algorithm.baseline.value_coef", algorithm(baseline={"kind": "critic_gae", "value_coef": 0})),
+    (
+        "critic_weight_forgotten",
+        "algorithm.baseline.value_coef",
+        algorithm(baseline={"kind": "critic_gae"}) | {"optimization": {"clip_norm": 0}},
+    ),
+    ("critic_rate_unread", "optimization.critic_learning_rate", {"optimization": {"critic_learning_rate": 1e-4}}),
     (
         "ratio_in_the_reward",
         "algorithm.regularizer.kl.estimator",
@@ -236,7 +247,7 @@ def test_every_preset_starts_in_a_run_made_for_it(name: str) -> None:
         "rollout": {"thinking_budget": 32} if name == "scalerl" else {},
     }
     codes = {refusal.code for refusal in refusals(run(sections))}
-    assert codes <= {"unavailable"} and (name in ("ppo", "scalerl") or "unavailable" not in codes)
+    assert codes <= {"unavailable"} and (name == "scalerl" or "unavailable" not in codes)
 
 
 def test_what_transformers_reads_in_a_chat_template_is_not_refused() -> None:

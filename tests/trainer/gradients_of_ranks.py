@@ -127,7 +127,7 @@ def one_value_step(critic: Critic, folder: Path, begun: AdamState, num: int) -> 
             model(torch.tensor([s.prompt_ids + s.response_ids]), torch.arange(len(s.prompt_ids) - 1, s.length - 1))
             for s in batch
         ]
-    norm, update = plain_value_step(model, batch), critic.update(batch, LR)
+    norm, update = plain_value_step(model, batch), critic.update(batch, LR, PPO)
     assert update.num_tokens == sum(len(s.response_ids) for s in batch), update
     assert num == 1 or 0 < update.num_clipped < update.num_tokens, update
     answer = compared(dict(model.named_parameters()), critic.state(), norm, update.grad_norm)

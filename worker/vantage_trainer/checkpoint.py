@@ -17,16 +17,18 @@ from vantage_trainer.progress import Progress
 
 FORMAT = 1
 CHUNK = 1 << 22
+CRITIC = "critic-"
 
 
 @dataclass
 class Snapshot:
-    """A run at the end of a step."""
+    """A run at the end of a step; `critic` is there once a run with a critic has begun reinforcement learning."""
 
     progress: Progress
     adam: AdamState
     random: list[Tensor] = field(default_factory=list)
     reference: dict[str, Tensor] = field(default_factory=dict)
+    critic: AdamState | None = None
 
 
 def save(root: Path, snapshot: Snapshot, *, keep_last: int, keep_best: bool) -> Path:
@@ -53,15 +55,14 @@ def load(folder: Path) -> Snapshot:
     """Read a checkpoint after comparing every file with its manifest."""
     verify(folder)
     content = json.loads((folder / "state.json").read_text())
-    moments = {moment: load_file(folder / f"{moment}.safetensors") for moment in MOMENTS}
-    adam = AdamState(load_file(folder / "parameters.safetensors"), moments, content["adam_steps"])
     random = load_file(folder / "random.safetensors")
     reference = folder / "reference.safetensors"
     return Snapshot(
         progress=Progress.from_json(content["progress"]),
-        adam=adam,
+        adam=_read_adam(folder, "", content["adam_steps"]),
         random=[random[str(rank)] for rank in range(len(random))],
         reference=load_file(reference) if reference.exists() else {},
+        critic=_read_adam(folder, CRITIC, content["critic_steps"]) if "critic_steps" in content else None,
     )
 
 
@@ -136,17 +137,30 @@ def size(folder: Path) -> int:
 
 
 def _write(draft: Path, snapshot: Snapshot) -> None:
-    save_file(_plain(snapshot.adam.parameters), draft / "parameters.safetensors", metadata={"format": "pt"})
-    for moment in MOMENTS:
-        save_file(_plain(snapshot.adam.moments[moment]), draft / f"{moment}.safetensors")
+    content: dict[str, Any] = {"progress": snapshot.progress.to_json(), "adam_steps": snapshot.adam.steps}
+    _write_adam(draft, "", snapshot.adam)
+    if snapshot.critic is not None:
+        _write_adam(draft, CRITIC, snapshot.critic)
+        content["critic_steps"] = snapshot.critic.steps
     save_file({str(rank): state for rank, state in enumerate(snapshot.random)}, draft / "random.safetensors")
     if snapshot.reference:
         save_file(_plain(snapshot.reference), draft / "reference.safetensors")
-    _write_json(draft / "state.json", {"progress": snapshot.progress.to_json(), "adam_steps": snapshot.adam.steps})
+    _write_json(draft / "state.json", content)
     files = {path.name: _digest(path) for path in draft.iterdir()}
     _write_json(draft / "manifest.json", {"format": FORMAT, "files": files})
     for path in [*draft.iterdir(), draft]:
         _sync(path)
+
+
+def _write_adam(draft: Path, whose: str, state: AdamState) -> None:
+    save_file(_plain(state.parameters), draft / f"{whose}parameters.safetensors", metadata={"format": "pt"})
+    for moment in MOMENTS:
+        save_file(_plain(state.moments[moment]), draft / f"{whose}{moment}.safetensors")
+
+
+def _read_adam(folder: Path, whose: str, steps: int) -> AdamState:
+    moments = {moment: load_file(folder / f"{whose}{moment}.safetensors") for moment in MOMENTS}
+    return AdamState(load_file(folder / f"{whose}parameters.safetensors"), moments, steps)
 
 
 def _plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -63,8 +63,6 @@ class Critic(Conducted):
 
     def __init__(self, folder: Path, spec: RunSpec, ranks: Ranks) -> None:
         super().__init__(ranks)
-        assert isinstance(spec.algorithm.baseline, CriticGae)
-        self._part = spec.algorithm.baseline
         self._spec = spec
         self._model = ValueModel(load(folder, spec)).to(getattr(torch, spec.model.dtype))
         self._engine = Engine(self._model, self._model, spec)
@@ -78,9 +76,9 @@ class Critic(Conducted):
         """Return the value before every token of each response, without a gradient, in the order given."""
         return self._together("values", sequences)
 
-    def update(self, sequences: list[Sequence], lr: float) -> ValueUpdate:
+    def update(self, sequences: list[Sequence], lr: float, part: CriticGae) -> ValueUpdate:
         """Take one optimizer step towards the returns, on all sequences together."""
-        return self._together("update", sequences, lr)
+        return self._together("update", sequences, lr, part)
 
     def state(self) -> AdamState:
         """Collect float32 parameters and Adam moments by name, on rank 0."""
@@ -108,21 +106,21 @@ class Critic(Conducted):
             mine |= by_index(batch, self._forward(batch))
         return self.ranks.in_order(mine)
 
-    def _update(self, sequences: list[Sequence], lr: float) -> ValueUpdate:
+    def _update(self, sequences: list[Sequence], lr: float, part: CriticGae) -> ValueUpdate:
         sums = torch.zeros(3, dtype=torch.float64)
         for batch in self._dealt(sequences):
-            part, found = self._loss(batch)
-            self._engine.backward(self._part.value_coef * part)
+            value, found = self._loss(batch, part)
+            self._engine.backward(part.value_coef * value)
             sums += found
         norm = self._engine.step(lr)
         total, clipped, tokens = sum(self.ranks.gather(sums), torch.zeros(3)).tolist()
         return ValueUpdate(total, norm, clipped, tokens)
 
-    def _loss(self, batch: list[Sequence]) -> tuple[Tensor, Tensor]:
+    def _loss(self, batch: list[Sequence], part: CriticGae) -> tuple[Tensor, Tensor]:
         """Return a micro-batch's contribution, and what it adds to loss, clipped and all trained tokens."""
         laid = judged(batch, self._forward(batch))
-        value = value_loss(self._part, laid.value_T, laid.value_old_T, laid.return_T, laid.coef_T)
-        clipped_T = value_clipped(self._part, laid.value_T, laid.value_old_T, laid.return_T)
+        value = value_loss(part, laid.value_T, laid.value_old_T, laid.return_T, laid.coef_T)
+        clipped_T = value_clipped(part, laid.value_T, laid.value_old_T, laid.return_T)
         found = [value.detach().double().cpu(), clipped_T.double().sum().cpu(), torch.tensor(float(len(clipped_T)))]
         return value, torch.stack([one.double() for one in found])
 

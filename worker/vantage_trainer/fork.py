@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vantage_trainer import checkpoint
 from vantage_trainer.checkpoint import Snapshot
+from vantage_trainer.critic import Critic
 from vantage_trainer.progress import Progress
 from vantage_trainer.run import Run
 
@@ -37,5 +38,16 @@ def begin(run: Run, fork: Fork) -> None:
     run.policy.load_state(fork.snapshot.adam)
     if not fork.keep_optimizer:
         run.policy.fresh_optimizer()
+    if run.policy.critic is not None:
+        _begin_critic(run, run.policy.critic, fork)
     run.progress = Progress(stage="rl")
     run.journal.event(0, "forked", {"checkpoint": fork.checkpoint, "keep_optimizer": fork.keep_optimizer})
+
+
+def _begin_critic(run: Run, critic: Critic, fork: Fork) -> None:
+    """Take over the parent's critic where it had one, else begin with a copy of the policy's body."""
+    critic.begin(run.policy.weights())
+    if fork.snapshot.critic is not None:
+        critic.load_state(fork.snapshot.critic)
+        if not fork.keep_optimizer:
+            critic.fresh_optimizer()

@@ -3,23 +3,23 @@
 Shapes: _B one value per response of the step's batch.
 """
 
-import random
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
 from vantage_trainer import report
-from vantage_trainer.algorithms.coefficient import coefficients
 from vantage_trainer.algorithms.credit import Credit, credit
 from vantage_trainer.algorithms.regularizer import kl_in_reward
+from vantage_trainer.critic import ValueUpdate
+from vantage_trainer.criticism import Judgement, criticise, update_critic
 from vantage_trainer.failure import Failure
+from vantage_trainer.minibatches import minibatches, sequence_of, weighted
 from vantage_trainer.policy import Update
 from vantage_trainer.rollout import Response
 from vantage_trainer.run import Run
-from vantage_trainer.schedule import learning_rate
-from vantage_trainer.sequences import Sequence
+from vantage_trainer.schedule import critic_rate, learning_rate
 
 AGREEMENT = {"float32": 1e-4, "bfloat16": 0.05}
 INSPECTED = 2
@@ -27,7 +27,7 @@ INSPECTED = 2
 
 @dataclass
 class Step:
-    """What one step gathers on its way."""
+    """What one step gathers on its way; with a critic, what it makes of each response that takes part."""
 
     number: int
     cursor: int
@@ -36,6 +36,10 @@ class Step:
     updates: list[Update] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     lr: float = 0.0
+    judged: dict[int, Judgement] = field(default_factory=dict)
+    foreseen: dict[str, float] = field(default_factory=dict)
+    value_updates: list[ValueUpdate] = field(default_factory=list)
+    critic_lr: float = 0.0
 
 
 def train(run: Run) -> None:
@@ -87,6 +91,8 @@ def take_step(run: Run) -> dict[str, float]:
         sample(run, step)
     old, ref = score(run, step)
     given = assign_credit(run, step, old, ref)
+    if run.policy.critic is not None:
+        given = criticise(run, step, given, run.policy.critic, old, ref)
     update(run, step, given, old, ref)
     _commit(run, step, given)
     step.seconds["sync"] = run.sync()
@@ -119,7 +125,7 @@ def sample(run: Run, step: Step) -> None:
 def score(run: Run, step: Step) -> tuple[list[Tensor] | None, list[Tensor] | None]:
     """Compute log-probabilities that the update cannot make itself: old ones when it steps twice, the reference's."""
     began = time.perf_counter()
-    spec, sequences = run.spec, [_sequence(index, response) for index, response in enumerate(step.responses)]
+    spec, sequences = run.spec, [sequence_of(index, response) for index, response in enumerate(step.responses)]
     steps_twice = spec.optimization.minibatches * spec.optimization.epochs > 1
     kl = spec.algorithm.regularizer.kl
     in_reward = kl is not None and kl.where == "reward"
@@ -160,11 +166,13 @@ def update(run: Run, step: Step, given: Credit, old: list[Tensor] | None, ref: l
     run.phase("updating")
     began = time.perf_counter()
     step.lr = learning_rate(run.spec.optimization, step.number, run.spec.budget.steps)
+    step.critic_lr = critic_rate(run.spec.optimization, step.lr)
     inspect = report.interesting(step.responses, given)[:INSPECTED]
     for epoch in range(run.spec.optimization.epochs):
-        for indices in _minibatches(run, step, given, epoch):
-            batch = _weighted(run, step, given, indices, old, ref)
+        for indices in minibatches(run, step, given, epoch):
+            batch = weighted(run, step, given, indices, old, ref)
             step.updates.append(run.policy.update(batch, step.lr, run.spec.algorithm, inspect))
+            step.value_updates += update_critic(run, step, batch)
     if not step.updates:
         run.progress.skipped += 1
         run.journal.warning(step.number, "No response of this step could teach anything, so its update was skipped.")
@@ -182,47 +190,6 @@ def _batch(run: Run, step: Step, num: int) -> list[Response]:
     return run.sampler.sample(asked, seeds)
 
 
-def _sequence(index: int, response: Response) -> Sequence:
-    return Sequence(response.problem.prompt_ids, response.token_ids, response.completion.logps, index=index)
-
-
-def _minibatches(run: Run, step: Step, given: Credit, epoch: int) -> list[list[int]]:
-    """Split the responses that take part by groups, in an order that depends on the seed and the step."""
-    groups: dict[int, list[int]] = {}
-    for index in given.effective_B.nonzero().flatten().tolist():
-        groups.setdefault(step.responses[index].group, []).append(index)
-    order = sorted(groups)
-    random.Random(run.seed_of("minibatches", step.number, epoch)).shuffle(order)
-    num = run.spec.optimization.minibatches
-    parts = [[index for group in sorted(order[part::num]) for index in groups[group]] for part in range(num)]
-    return [part for part in parts if part]
-
-
-def _weighted(
-    run: Run, step: Step, given: Credit, indices: list[int], old: list[Tensor] | None, ref: list[Tensor] | None
-) -> list[Sequence]:
-    """Give each response its coefficient, from counts over the whole minibatch."""
-    chosen = [step.responses[index] for index in indices]
-    coef_B = coefficients(
-        run.spec.algorithm.aggregation,
-        torch.tensor([len(response.token_ids) for response in chosen]),
-        torch.tensor([response.group for response in chosen]),
-        torch.ones(len(chosen), dtype=torch.bool),
-        response_limit=run.spec.rollout.response_limit,
-        rollout_length_B=torch.tensor([len(r.token_ids) for r in step.responses])[given.effective_B],
-    )
-    return [
-        replace(
-            _sequence(index, step.responses[index]),
-            advantage=float(given.advantage_B[index]),
-            coef=float(coef),
-            old=None if old is None else old[index],
-            ref=None if ref is None else ref[index],
-        )
-        for index, coef in zip(indices, coef_B, strict=True)
-    ]
-
-
 def _commit(run: Run, step: Step, given: Credit) -> None:
     """Make the step's outcome the run's."""
     progress = run.progress
@@ -233,6 +200,7 @@ def _commit(run: Run, step: Step, given: Credit) -> None:
     progress.generated += step.num_sampled
     progress.trained += trained
     progress.flops += run.policy.num_parameters * (6.0 * trained + 2.0 * step.num_sampled)
+    progress.flops += 0 if run.policy.critic is None else run.policy.critic.num_parameters * 6.0 * trained
     for response in step.responses:
         seen = progress.history.setdefault(response.problem.id, [0, 0])
         seen[0] += bool(response.score.correct)

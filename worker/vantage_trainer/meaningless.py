@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from vantage_trainer.composition import Clip, DeltaL, GroupMeanReward, Kl
+from vantage_trainer.composition import Clip, CriticGae, DeltaL, GroupMeanReward, Kl
 from vantage_trainer.refusal import Refusal, RunCheck, refuse
 from vantage_trainer.spec import RunSpec
 
@@ -30,8 +30,9 @@ def denominator_unread(spec: RunSpec) -> Iterator[Refusal]:
 
 def weightless(spec: RunSpec) -> Iterator[Refusal]:
     kl, entropy = spec.algorithm.regularizer.kl, spec.algorithm.regularizer.entropy
-    overlong = spec.algorithm.sampling.overlong
+    overlong, critic = spec.algorithm.sampling.overlong, spec.algorithm.baseline
     named = {
+        "algorithm.baseline.value_coef": isinstance(critic, CriticGae) and critic.value_coef == 0,
         "algorithm.regularizer.kl.coef": kl is not None and kl.coef == 0,
         "algorithm.regularizer.entropy.coef": entropy is not None and entropy.coef == 0,
         "algorithm.sampling.overlong.factor": overlong is not None and overlong.factor == 0,
@@ -39,6 +40,24 @@ def weightless(spec: RunSpec) -> Iterator[Refusal]:
     for path, is_zero in named.items():
         if is_zero:
             yield refuse("weightless", path, "A weight of 0 turns this off.")
+
+
+def critic_weight_forgotten(spec: RunSpec) -> Iterator[Refusal]:
+    part = spec.algorithm.baseline
+    if isinstance(part, CriticGae) and part.value_coef not in (0, 1) and spec.optimization.clip_norm == 0:
+        yield refuse(
+            "critic_weight_forgotten",
+            "algorithm.baseline.value_coef",
+            "The critic has an optimizer of its own, and Adam forgets a constant factor: without gradient clipping "
+            "this weight changes next to nothing. Its learning rate does.",
+        )
+
+
+def critic_rate_unread(spec: RunSpec) -> Iterator[Refusal]:
+    if spec.optimization.critic_learning_rate is not None and spec.algorithm.baseline.kind != "critic_gae":
+        yield refuse(
+            "critic_rate_unread", "optimization.critic_learning_rate", "The algorithm has no critic to learn with it."
+        )
 
 
 def ratio_in_the_reward(spec: RunSpec) -> Iterator[Refusal]:
@@ -145,6 +164,8 @@ CHECKS: tuple[RunCheck, ...] = (
     clip_on_policy,
     denominator_unread,
     weightless,
+    critic_weight_forgotten,
+    critic_rate_unread,
     ratio_in_the_reward,
     level_in_the_reward,
     reference_unread,

@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from vantage_trainer import checkpoint, fork
 from vantage_trainer.checkpoint import Snapshot
+from vantage_trainer.critic import Critic
 from vantage_trainer.data import Problem, Tokenizer, load
 from vantage_trainer.failure import Failure
 from vantage_trainer.generation import Generator
@@ -68,8 +69,16 @@ def resume(run: Run, snapshot: Snapshot) -> None:
     run.policy.set_random_states(snapshot.random)
     if snapshot.reference:
         run.policy.freeze_reference(snapshot.reference)
+    if run.policy.critic is not None and snapshot.progress.stage == "rl":
+        _resume_critic(run.policy.critic, snapshot)
     run.progress = snapshot.progress
     run.kept = (snapshot.progress.stage, snapshot.progress.step)
+
+
+def _resume_critic(critic: Critic, snapshot: Snapshot) -> None:
+    if snapshot.critic is None:
+        raise Failure("no_critic", "The checkpoint holds no critic, and the algorithm needs one: fork the run instead.")
+    critic.load_state(snapshot.critic)
 
 
 def model_folder(folder: Path, spec: RunSpec) -> Path:

@@ -16,6 +16,17 @@ def critic_with_a_scale(algorithm: Algorithm) -> Iterator[Refusal]:
         )
 
 
+def critic_under_a_sequence_ratio(algorithm: Algorithm) -> Iterator[Refusal]:
+    sequence = algorithm.ratio.level.startswith("sequence")
+    if algorithm.baseline.kind == "critic_gae" and sequence and algorithm.trust_region.kind == "clip":
+        yield refuse(
+            "critic_under_a_sequence_ratio",
+            "algorithm.ratio.level",
+            "A critic gives each token its own advantage, and one ratio per sequence under a clip moves all its tokens "
+            "alike; set the ratio's level to token.",
+        )
+
+
 def a_top_k_divergence(algorithm: Algorithm) -> Iterator[Refusal]:
     part = algorithm.trust_region
     if isinstance(part, Divergence) and part.form == "topk":
@@ -130,6 +141,7 @@ def interruption_bounds(algorithm: Algorithm) -> Iterator[Refusal]:
 
 CHECKS: tuple[CompositionCheck, ...] = (
     critic_with_a_scale,
+    critic_under_a_sequence_ratio,
     a_top_k_divergence,
     correction_counted_twice,
     correction_without_bounds,

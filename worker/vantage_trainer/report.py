@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 from torch import Tensor
 
+from vantage_trainer import criticism
 from vantage_trainer.algorithms.credit import Credit
 from vantage_trainer.algorithms.measure import added
 from vantage_trainer.algorithms.measure import metrics as divided
@@ -24,7 +25,9 @@ SIGNALS = ("errored", "stale", "truncated", "all_correct", "all_wrong", "mixed")
 def metrics(run: Run, step: "Step", given: Credit) -> dict[str, float]:
     """All metrics of one step but the run's totals."""
     values = _rewards(step.responses, given) | _lengths(step.responses) | signals(step.responses)
-    values |= _policy(step) | {f"time/{name}": seconds for name, seconds in step.seconds.items()}
+    values |= (
+        _policy(step) | criticism.metrics(step) | {f"time/{name}": seconds for name, seconds in step.seconds.items()}
+    )
     return values | {"policy/lr": step.lr, "tokens/per_second": step.num_sampled / step.seconds["step"]}
 
 
@@ -85,7 +88,7 @@ def samples(run: Run, step: "Step", given: Credit, old: list[Tensor] | None) -> 
         if index in inspected:
             arrays = inspected[index]
             known = arrays["logp"] if old is None else old[index].tolist()
-            content["tokens"] = _tokens(run, response, arrays, known)
+            content["tokens"] = _tokens(run, response, arrays | _judgement(step, index), known)
         run.journal.sample(step.number, content)
 
 
@@ -117,6 +120,15 @@ def _tokens(run: Run, response: Response, arrays: dict[str, list[float]], old: l
     content: dict[str, JsonValue] = {"text": text, "old": _finite(old)}
     content["behaviour"] = _finite(response.completion.logps)
     return content | {name: _finite(values) for name, values in arrays.items()}
+
+
+def _judgement(step: "Step", index: int) -> dict[str, list[float]]:
+    """What a critic made of each token, where there is one."""
+    if index not in step.judged:
+        return {}
+    found = step.judged[index]
+    arrays = {"advantage": found.advantage_T, "value": found.value_T, "return": found.return_T}
+    return {name: value_T.tolist() for name, value_T in arrays.items()}
 
 
 def _finite(values: Iterable[float]) -> list[JsonValue]:

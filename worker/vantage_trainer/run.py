@@ -80,8 +80,13 @@ class Run:
         if moment == self.kept:
             return
         self.phase("checkpointing")
+        critic = self.policy.critic if self.progress.stage == "rl" else None
         snapshot = Snapshot(
-            self.progress, self.policy.state(), self.policy.random_states(), self.policy.reference_weights()
+            self.progress,
+            self.policy.state(),
+            self.policy.random_states(),
+            self.policy.reference_weights(),
+            None if critic is None else critic.state(),
         )
         settings = self.spec.checkpoint
         folder = checkpoint.save(

@@ -16,6 +16,12 @@ def learning_rate(settings: Optimization, step: int, last: int) -> float:
     return settings.learning_rate * rise * fall
 
 
+def critic_rate(settings: Optimization, rate: float) -> float:
+    """Return the critic's rate where the policy has this one: the same schedule from a peak of its own."""
+    own = settings.critic_learning_rate
+    return rate if own is None else rate * (own / settings.learning_rate)
+
+
 def warm_start_rate(settings: WarmStart, step: int) -> float:
     """Rise over the first steps, then fall along a cosine to a tenth."""
     rise = min(1.0, step / max(1.0, WARM_START_RISE * settings.steps))

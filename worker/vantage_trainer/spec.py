@@ -91,6 +91,9 @@ class Rollout(Section):
 
 class Optimization(Section):
     learning_rate: Positive = setting(1e-6, "Learning rate")
+    critic_learning_rate: Positive | None = setting(
+        None, "Critic's learning rate", "Empty: the policy's; only an algorithm with a critic reads it", advanced=True
+    )
     betas: tuple[Annotated[FiniteFloat, Field(ge=0, lt=1)], Annotated[FiniteFloat, Field(ge=0, lt=1)]] = setting(
         (0.9, 0.999), "Adam betas", advanced=True
     )

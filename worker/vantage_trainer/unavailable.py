@@ -18,12 +18,6 @@ class Missing:
 
 
 MISSING = (
-    Missing(
-        "algorithm.baseline.kind",
-        lambda spec: spec.algorithm.baseline.kind == "critic_gae",
-        "Training a critic",
-        "choose group_mean or group_leave_one_out as baseline",
-    ),
     Missing("model.lora", lambda spec: spec.model.lora is not None, "LoRA", "leave it empty to train all weights"),
     Missing(
         "data.difficulty",

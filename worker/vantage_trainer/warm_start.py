@@ -17,6 +17,8 @@ def warm_start(run: Run) -> None:
         _imitate(run, settings)
     if run.progress.stage == "warm_start":
         run.policy.fresh_optimizer()
+        if run.policy.critic is not None:
+            run.policy.critic.begin(run.policy.weights())
         run.progress.stage, run.progress.step = "rl", 0
         if settings is not None:
             run.save()

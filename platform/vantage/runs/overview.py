@@ -15,6 +15,7 @@ PHASES = {
     "waiting": "Waiting for the generator",
     "generating": "Generating",
     "scoring": "Scoring",
+    "criticising": "Asking the critic",
     "updating": "Updating",
     "syncing": "Moving weights",
     "reporting": "Writing the journal",
