@@ -47,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
     site.add_argument("--port", type=int, default=8000)
     node = _command(commands, "node", "take runs from the queue and train them here", _node)
     node.add_argument("--name", help="what the site calls this machine (default: its host name)")
+    node.add_argument("--devices", default="", help="the GPUs that it gives out, as in cuda:0,cuda:1 (default: all)")
+    node.add_argument("--slots", type=int, help="give out the processor in so many slots, a run in each")
+    node.add_argument("--cores", default="", help="keep its runs to these cores, as in 0-3,6 (default: all)")
     link = _command(commands, "login-link", "make a one-time login link for the first admin", _login_link)
     link.add_argument("--user", help="make it for this user")
     manage = _command(commands, "manage", "run a Django management command", _manage)
@@ -78,9 +81,10 @@ def _web(arguments: argparse.Namespace) -> int:
 def _node(arguments: argparse.Namespace) -> int:
     environment.enter(environment.home())
     django.setup()
+    from vantage.nodes.devices import Choice
     from vantage.runs.agent import main as agent  # its models exist only now
 
-    return int(agent(arguments.name))
+    return int(agent(arguments.name, Choice(arguments.devices, arguments.slots, arguments.cores)))
 
 
 def _login_link(arguments: argparse.Namespace) -> int:

@@ -32,6 +32,7 @@ class Script:
         self.seqs = dict.fromkeys(self.files, 0)
 
     def run(self) -> int:
+        print("GPUs:", os.environ.get("CUDA_VISIBLE_DEVICES", "not said"))
         print("secrets:", sorted({"DATABASE_URL", "BROKER_URL", "VANTAGE_SECRET_KEY"} & os.environ.keys()), flush=True)
         self.write("events", 0, kind="phase", data={"name": "loading", "progress": None})
         step = self.resume()

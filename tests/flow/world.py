@@ -14,7 +14,13 @@ from vantage.runs.models import MetricRow, Run
 from vantage.runs.series import series
 from vantage.runs.trainer_process import MARK
 
-AGENT = "import django, sys; django.setup(); from vantage.runs.agent import main; main(sys.argv[1])"
+AGENT = """
+import django, json, sys
+django.setup()
+from vantage.nodes.devices import Choice
+from vantage.runs.agent import main
+main(sys.argv[1], Choice(**json.loads(sys.argv[2])))
+"""
 
 
 @dataclass
@@ -25,10 +31,16 @@ class World:
     environment: dict[str, str]
     agents: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def agent(self, name: str = "n1", under: tuple[str, ...] = (), **script: object) -> subprocess.Popen[bytes]:
+    def agent(
+        self,
+        name: str = "n1",
+        under: tuple[str, ...] = (),
+        choice: dict[str, str | int] | None = None,
+        **script: object,
+    ) -> subprocess.Popen[bytes]:
         environment = self.environment | {"SCRIPT": json.dumps(script)}
         log = (self.home / f"{name}.log").open("ab")
-        command = [*under, sys.executable, "-P", "-c", AGENT, name]
+        command = [*under, sys.executable, "-P", "-c", AGENT, name, json.dumps(choice or {})]
         started = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         self.agents.append(started)
         return started

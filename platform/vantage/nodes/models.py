@@ -35,6 +35,7 @@ class Node(models.Model):
     pid = models.PositiveIntegerField(null=True)
     version = models.CharField(max_length=32)
     devices = models.JSONField(default=list)  # [{"id": "cpu0", "kind": "cpu" | "cuda", "name": ..., "memory": bytes}]
+    gone = models.JSONField(default=list)  # devices that were there before its last start, and "gone": since when
     published = models.JSONField(default=list)  # [{"source": "package", "name": ...}] offered in the form
     usage = models.JSONField(default=dict)  # the newest {"cpu": 0..1, "memory": [used, total], "disk": [used, total]}
     storage = models.CharField(max_length=64, blank=True)  # nodes that name the same storage share run folders

@@ -2,14 +2,12 @@
 
 import ctypes
 import logging
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 
@@ -17,10 +15,13 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from vantage.nodes.devices import devices, usage
-from vantage.nodes.models import SILENT_AFTER, Node
+from vantage.nodes.devices import Choice
+from vantage.nodes.models import Node
+from vantage.nodes.registration import register
+from vantage.nodes.usage import usage
 from vantage.processes import Process, reap
 from vantage.runs.folder import held, holder
+from vantage.runs.gone import note_gone
 from vantage.runs.sweep import Started, sweep
 from vantage.runs.tasks import queue_of
 
@@ -29,11 +30,12 @@ DRAIN_SECONDS = 28.0  # `vantage up` gives 30 in all
 CELERY_AGAIN = 2.0  # seconds until a dead Celery worker is started again
 DEATH_SIGNAL = 1  # prctl's PR_SET_PDEATHSIG
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+EVERYTHING = Choice()
 logger = logging.getLogger("vantage.node")
 
 
-def main(name: str | None) -> int:
-    """Serve until SIGTERM; ValueError says why this name cannot be taken."""
+def main(name: str | None, choice: Choice = EVERYTHING) -> int:
+    """Serve until SIGTERM; ValueError says why this name cannot be taken, or these devices not given out."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     chosen = name or socket.gethostname()
     if not NAME.fullmatch(chosen):
@@ -41,7 +43,7 @@ def main(name: str | None) -> int:
     with held(lock_of(chosen)) as lock:
         if lock is None:
             raise ValueError(f"A node named {chosen} runs here already; choose another name with --name.")
-        Agent(chosen).serve()
+        Agent(chosen, choice).serve()
     return 0
 
 
@@ -51,8 +53,9 @@ def lock_of(name: str) -> Path:
 
 
 class Agent:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, choice: Choice) -> None:
         self.name = name
+        self.choice = choice
         self.node: Node | None = None
         self.celery: subprocess.Popen[bytes] | None = None
         self.celery_due = 0.0
@@ -82,7 +85,7 @@ class Agent:
         self._drain()
 
     def _work(self) -> None:
-        self.node = self.node or register(self.name)
+        self.node = self.node or self._register()
         now = time.monotonic()
         if now >= self.beat_due:
             self.beat_due = now + BEAT_SECONDS
@@ -95,6 +98,11 @@ class Agent:
         if now >= self.sweep_due:
             self.sweep_due = now + settings.SWEEP_SECONDS
             sweep(self.node, self.started, leases_count=now >= self.leases_count_from)
+
+    def _register(self) -> Node:
+        node, earlier = register(self.name, self.choice)
+        note_gone(node, earlier)
+        return node
 
     def _keep_celery(self) -> None:
         """Start the worker, and start it again when it has died; the sweep does its work meanwhile."""
@@ -130,18 +138,6 @@ class Agent:
         """Ask the run folders, not Postgres: it may be away."""
         locks = (Path(settings.HOME) / "runs").glob("*/supervisor.lock")
         return [process for lock in locks if (process := holder(lock, self.name))]
-
-
-def register(name: str) -> Node:
-    """Write what this node is; a living one of the same name on another host keeps the name."""
-    host = socket.gethostname()
-    other = Node.objects.filter(name=name, heartbeat__gt=timezone.now() - SILENT_AFTER).exclude(host=host).first()
-    if other:
-        raise ValueError(f"A node named {name} runs on {other.host}; choose another name with --name.")
-    fresh = {"host": host, "pid": os.getpid(), "version": version("vantage"), "devices": devices()}
-    times = {"started": timezone.now(), "heartbeat": timezone.now(), "draining": False, "removed": None}
-    node, _ = Node.objects.update_or_create(name=name, defaults=fresh | times)
-    return node
 
 
 def _die_with_parent() -> None:

@@ -19,6 +19,7 @@ from vantage.runs.ending import Ending, read_ending, record_end
 from vantage.runs.folder import RunFolder, held, sign
 from vantage.runs.ingest import Fenced, Shipper
 from vantage.runs.models import Attempt, Checkpoint, Run
+from vantage.runs.placement import cores_of
 from vantage.runs.prepare import begin, write_folder
 from vantage.runs.states import Kind, Outcome, Status
 from vantage.runs.trainer_process import TrainerProcess
@@ -103,12 +104,15 @@ class Supervisor:
         try:
             patiently(lambda: write_folder(self.attempt.run, self.folder))
             patiently(lambda: begin(self.attempt))
-            self.trainer.start(self.attempt.devices)
+            self.trainer.start(self.attempt.devices, self._cores())
         except (OSError, DatasetVersion.DoesNotExist) as error:
             self.trainer.end_rest()  # it may have begun: who it is could not be written down
             self._record(Ending(Outcome.FAILED, "folder_not_written", f"The run folder could not be written: {error}"))
             return False
         return True
+
+    def _cores(self) -> set[int]:
+        return cores_of(self.attempt.devices, self.attempt.node.devices) if self.attempt.node else set()
 
     def _is_stopping(self) -> bool:
         return Run.objects.filter(pk=self.attempt.run_id, status=Status.STOPPING).exists()

@@ -53,8 +53,11 @@ class TrainerProcess:
             return self._child.returncode is None
         return bool(self.process and self.process.alive()) or is_held(self.folder.trainer_lock)
 
-    def start(self, devices: list[str]) -> None:
-        """Start it in a session of its own, without the site's secrets: reward code must not reach the services."""
+    def start(self, devices: list[str], cores: set[int]) -> None:
+        """Start it on its devices and cores (none: all), in a session of its own, without the site's secrets.
+
+        Reward code must not reach the services.
+        """
         command = [sys.executable, "-P", "-m", self.module, str(self.folder.path)]
         with self.attempt.log.open("ab") as log:
             self._child = subprocess.Popen(
@@ -66,6 +69,8 @@ class TrainerProcess:
                 stderr=log,
                 start_new_session=True,
             )
+        if kept := cores & os.sched_getaffinity(0):
+            os.sched_setaffinity(self._child.pid, kept)  # before it has another thread: what it starts inherits them
         self.process = Process.of(self._child.pid)
         write_whole(self.attempt.trainer, json.dumps({"pid": self.process.pid, "started": self.process.started}))
 
@@ -94,5 +99,10 @@ def environment(folder: Path, devices: list[str]) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if not WITHHELD.fullmatch(name)}
     models = {"VANTAGE_MODELS": os.environ.get("VANTAGE_MODELS") or str(Path(settings.HOME) / "models")}
     cuda = [device.removeprefix("cuda") for device in devices if device.startswith("cuda")]
-    seen = {"CUDA_VISIBLE_DEVICES": ",".join(cuda)} if cuda else {}
+    seen = _visible(cuda) if cuda else {}
     return ours | models | {MARK: str(folder), "PYTHONUNBUFFERED": "1"} | seen
+
+
+def _visible(cuda: list[str]) -> dict[str, str]:
+    """Number GPUs as nvidia-smi does."""
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(cuda)}

@@ -59,7 +59,8 @@ class Machine:
 
     @property
     def num_busy(self) -> int:
-        return sum(len(shown.attempt.devices) for shown in self.work)
+        held = {device for shown in self.work for device in shown.attempt.devices}
+        return sum(device["id"] in held for device in self.node.devices)
 
 
 @require_GET
