@@ -14,6 +14,7 @@ import torch
 from vantage_trainer import checkpoint, demo, metrics
 from vantage_trainer.arithmetic import generate
 from vantage_trainer.failure import Failure
+from vantage_trainer.jobspec import DryRunSpec, JobFile
 from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import RunSpec
 from vantage_trainer.train import read_spec
@@ -264,3 +265,25 @@ def test_a_second_trainer_of_the_same_run_ends_at_once(tmp_path: Path) -> None:
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 3 and "Another trainer" in output
     assert not (folder / "attempts").exists()
+
+
+@pytest.mark.engine
+def test_a_dry_run_after_the_warm_start_gives_exactly_what_the_first_step_gave(whole: Path, tmp_path: Path) -> None:
+    spec = DryRunSpec(run=small_spec(), prompts=3)
+    (tmp_path / "job.json").write_text(JobFile(spec=spec).model_dump_json())
+    shutil.copytree(whole / "data", tmp_path / "data")
+    command = [sys.executable, "-m", "vantage_trainer.job", str(tmp_path), "--attempt", "1"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    end = finish(tmp_path, process=process)
+    assert end["outcome"] == "succeeded" and "of 12 completions were right" in end["sentence"], end
+    tried = [essence(sample) for sample in journal(tmp_path, "samples")]
+    first = [essence(sample) for sample in journal(whole, "samples") if sample["step"] == 1 and sample["group"] < 3]
+    assert len(tried) == 12 and tried == first
+    [told] = [event["data"] for event in journal(tmp_path, "events") if event["kind"] == "result"]
+    assert told["weights"] == "warm_start" and sum(told["signal"].values()) == pytest.approx(1.0)
+
+
+def essence(sample: dict[str, Any]) -> tuple[object, ...]:
+    """What a completion is and what it earns, but for its advantage: that depends on the whole batch's groups."""
+    return tuple(sample[key] for key in ("prompt_id", "group", "index", "text", "reward", "parts", "correct", "finish"))

@@ -1,7 +1,8 @@
 import pytest
+from vantage_trainer.refusals import refusals
 from vantage_trainer.rewards import exact, numeric
 from vantage_trainer.rewards.scoring import Scorer, part_names
-from vantage_trainer.spec import Reward, RewardPart
+from vantage_trainer.spec import Reward, RewardPart, RunSpec
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,10 @@ def test_parts_are_weighted_and_told_apart() -> None:
 def test_a_parameter_nobody_knows_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="numeric does not accept its parameter markr"):
         Scorer(Reward(parts=[RewardPart(parameters={"markr": "####"})]))
+
+
+def test_a_parameter_that_its_kind_does_not_accept_is_refused_before_a_run_starts() -> None:
+    spec = RunSpec(reward=Reward(parts=[RewardPart(), RewardPart(kind="exact", parameters={"marker": 3})]))
+    [found] = [refusal for refusal in refusals(spec) if refusal.path.startswith("reward")]
+    assert found.path == "reward.parts.1.parameters"
+    assert "exact does not accept its parameter marker" in found.sentence

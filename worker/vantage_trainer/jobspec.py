@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vantage_trainer.spec import (
-    Count,
     Data,
     Evaluation,
     EvaluationSet,
@@ -20,6 +19,7 @@ from vantage_trainer.spec import (
 
 # Kinds that start no engine: they take none of a node's devices, and one at a time works beside its runs.
 WITHOUT_DEVICES = ("rescore", "import", "export")
+MOST_TRIED = 12  # problems of a dry run
 
 
 class AnyJob(Section):
@@ -57,20 +57,43 @@ class ExportSpec(OfCheckpoint):
     dtype: Literal["float32", "bfloat16"] = setting("float32", "Precision")
 
 
-class DryRunSpec(AnyJob):
+class DryRunSpec(OfCheckpoint):
+    """A run as it stands in its form; a fork's checkpoint is named, and `model` repeats the run's."""
+
     kind: Literal["dry_run"] = "dry_run"
     run: RunSpec = RunSpec()
-    steps: Count = setting(1, "Steps")
+    prompts: Annotated[int, Field(ge=1, le=MOST_TRIED)] = setting(4, "Problems", "The first that the run is given")
+    warm_start: bool = setting(True, "Take its warm start first")
+    beside: dict[str, str] = setting({}, "What stood in the form beside the run", advanced=True)
 
 
 class RescoreSpec(AnyJob):
     kind: Literal["rescore"] = "rescore"
+    run: RunSpec = RunSpec()
     reward: Reward = Reward()
 
 
+class HubFile(Section):
+    """Rows that lie on the model hub."""
+
+    repository: Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[\w.-]+/[\w.-]+$")] = setting(
+        "", "Dataset", "Its name there, such as openai/gsm8k"
+    )
+    file: Annotated[str, Field(max_length=300)] = setting(
+        "", "File", "JSON Lines, JSON or CSV; empty: the only one there is, or the only one of its training part"
+    )
+    revision: Annotated[str, Field(max_length=100)] | None = setting(None, "Revision", "Empty: the newest")
+
+
 class ImportSpec(AnyJob):
+    """A file to check and store: one that was uploaded, or one on the hub. Columns: see the site's mapping."""
+
     kind: Literal["import"] = "import"
-    model: Model = Model(source="folder", name="")
+    name: str = setting("", "Dataset")
+    upload: str = ""  # id of the upload
+    hub: HubFile | None = None
+    columns: dict[str, str | None] | None = None  # None: they are guessed
+    leave_out: bool = setting(False, "Leave out records that cannot be used")
 
 
 JobSpec = Annotated[

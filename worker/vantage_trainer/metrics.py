@@ -399,6 +399,22 @@ METRICS = (
     Metric("compute/device_hours", "Device hours", "h", "speed", "neither", "Devices times wall time so far"),
     Metric("node/<device>/util", "Use", "fraction", "devices", "neither", "Share of the device that was busy"),
     Metric("node/<device>/memory", "Memory", "bytes", "devices", "neither", "Memory in use"),
+    *(
+        Metric(f"rescore/{name}", title, unit, "learning", "neither", says, "completions of the step")
+        for name, title, unit, says in (
+            ("reward_before", "Reward as it was", "", "Stored reward before shaping, where it could be scored"),
+            ("reward_after", "Reward with the edited parts", "", "The same with the edited reward"),
+            ("correct_before", "Accuracy as it was", "fraction", "Share that counted as correct"),
+            ("correct_after", "Accuracy with the edited reward", "fraction", "Share that would count as correct"),
+            ("right_to_wrong", "From right to wrong", "fraction", "Correct before and not after"),
+            ("wrong_to_right", "From wrong to right", "fraction", "Correct after and not before"),
+            ("unscored_before", "Not scored before", "fraction", "What the run's reward could not judge"),
+            ("unscored_after", "Not scored after", "fraction", "What the edited reward could not judge"),
+            ("sign_flips", "Advantages that turn", "fraction", "Their sign becomes the opposite one"),
+            ("signal_gained", "Advantages that appear", "fraction", "From 0, or no part in the step, to a value"),
+            ("signal_lost", "Advantages that vanish", "fraction", "From a value to 0, or to no part in the step"),
+        )
+    ),
 )
 
 

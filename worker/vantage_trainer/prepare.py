@@ -29,10 +29,10 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
     journal.phase(0, "loading")
     scorer = Scorer(spec.reward)
     model = model_folder(folder, spec)
-    tokenizer = _tokenizer(model)
-    problems = _problems(folder / "data" / "train.jsonl", "train", spec, tokenizer, journal)
+    tokenizer = tokenizer_of(model)
+    problems = problems_of(folder / "data" / "train.jsonl", "train", spec, tokenizer, journal)
     heldout = {
-        part.name: _problems(folder / "data" / f"{part.name}.jsonl", part.name, spec, tokenizer, journal)
+        part.name: problems_of(folder / "data" / f"{part.name}.jsonl", part.name, spec, tokenizer, journal)
         for part in spec.evaluation.sets
     }
     if spec.warm_start is not None and not any(problem.solution for problem in problems):
@@ -86,14 +86,15 @@ def model_folder(folder: Path, spec: RunSpec) -> Path:
     return resolve(spec.model, Path(os.environ.get("VANTAGE_MODELS", folder / "models")))
 
 
-def _tokenizer(model: Path) -> Tokenizer:
+def tokenizer_of(model: Path) -> Tokenizer:
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(model)
     return tokenizer
 
 
-def _problems(path: Path, name: str, spec: RunSpec, tokenizer: Tokenizer, journal: Journal) -> list[Problem]:
+def problems_of(path: Path, name: str, spec: RunSpec, tokenizer: Tokenizer, journal: Journal) -> list[Problem]:
+    """Read a dataset of the run folder, and warn of rows that were dropped."""
     problems, dropped = load(path, name, spec.model, spec.data, tokenizer)
     if dropped:
         shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")

@@ -10,6 +10,7 @@ from vantage_trainer import (
     meaningless,
     refused_compositions,
     refused_datasets,
+    refused_rewards,
     refused_runs,
     unavailable,
     unlikely,
@@ -27,7 +28,8 @@ def composition_refusals(algorithm: Algorithm) -> list[Refusal]:
 
 def refusals(spec: RunSpec) -> list[Refusal]:
     """Refuse a run; empty: it may start. A run without refusals can still fail on its data or machine."""
-    checks = (*refused_runs.CHECKS, *refused_datasets.CHECKS, *chat_template.CHECKS, unavailable.not_yet)
+    by_part = (refused_runs, refused_datasets, refused_rewards, chat_template)
+    checks = [*(check for part in by_part for check in part.CHECKS), unavailable.not_yet]
     return composition_refusals(spec.algorithm) + [refusal for check in checks for refusal in check(spec)]
 
 

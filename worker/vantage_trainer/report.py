@@ -82,7 +82,7 @@ def samples(run: Run, step: "Step", given: Credit, old: list[Tensor] | None) -> 
     """Write every response of the step, with token arrays for the inspected ones."""
     inspected = {index: arrays for update in step.updates for index, arrays in update.inspected.items()}
     for index, response in enumerate(step.responses):
-        content = _sample(response, float(given.reward_B[index]), float(given.advantage_B[index]))
+        content = sample_of(response, float(given.reward_B[index]), float(given.advantage_B[index]))
         seed = run.sample_seed(step.number, response.group, response.problem, response.index)
         content["digest"] = digest(seed, response.token_ids)
         if index in inspected:
@@ -97,7 +97,7 @@ def digest(seed: int, token_ids: list[int]) -> str:
     return blake2b(repr((seed, token_ids)).encode(), digest_size=8).hexdigest()
 
 
-def _sample(response: Response, reward: float, advantage: float) -> dict[str, JsonValue]:
+def sample_of(response: Response, reward: float, advantage: float) -> dict[str, JsonValue]:
     return {
         "prompt_id": response.problem.id,
         "group": response.group,

@@ -103,9 +103,9 @@ async function reshape(button) {
   check();
 }
 
-// The form's default button, which Enter presses, only checks; to launch one presses Launch.
+// The form's default button, which Enter presses, only checks; to launch or try the run one presses that button.
 form.addEventListener("submit", (event) => {
-  if (event.submitter?.name === "launch") return;
+  if (["launch", "try"].includes(event.submitter?.name)) return;
   event.preventDefault();
   if (event.submitter?.matches("[name='use_preset'], [name='form.add'], [name='form.remove']")) reshape(event.submitter);
   else check();

@@ -32,6 +32,7 @@ class JobKind:
     refusals: Callable[[Team, JobSpec, Run | None], Iterator[Refusal]] = _nothing
     files: Callable[[Team, JobSpec, Run | None], dict[str, int]] = _no_files  # file in data/ -> pk of the version
     result: Callable[[Run], Context] = _no_context
+    needs_folder: bool = True  # of its parent: it goes to the node that holds it
 
 
 def results_of(run: Run) -> list[dict]:

@@ -57,7 +57,7 @@ def create_job(
         datasets=kind.files(team, spec, parent),
         priority=priority,
         parent=parent,
-        node=parent.node if parent else node,
+        node=parent.node if parent and kind.needs_folder else node,
     )
     record(team, user, "started job", f"{kind.title}: {run}")
     return run

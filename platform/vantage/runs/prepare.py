@@ -11,6 +11,7 @@ from vantage.runs.folder import STEPS, RunFolder, write_whole
 from vantage.runs.forking import place_checkpoint, place_parent
 from vantage.runs.models import Attempt, Checkpoint, Run
 from vantage.runs.states import Kind
+from vantage.runs.stored_samples import write_samples
 
 NOTHING = -(2**30)  # superseded_after of an attempt that was repeated whole; this + n: all but n warm-start steps
 
@@ -23,6 +24,8 @@ def write_folder(run: Run, folder: RunFolder) -> None:
     for name, version in run.datasets.items():
         folder.data(name).parent.mkdir(exist_ok=True)
         DatasetVersion.objects.get(pk=version).write_jsonl(folder.data(name))
+    if run.kind == Kind.RESCORE and run.parent is not None:
+        write_samples(run.parent, folder.data("samples"))
     if run.kind == Kind.TRAIN:
         place_parent(run, folder)
         write_whole(folder.spec, json.dumps(run.spec))

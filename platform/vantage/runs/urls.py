@@ -3,7 +3,19 @@
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from vantage.runs.pages import changing, launching, listing, node_changes, nodes, queueing, records, samples, watching
+from vantage.runs.pages import (
+    changing,
+    jobs,
+    launching,
+    listing,
+    node_changes,
+    nodes,
+    queueing,
+    records,
+    rescoring,
+    samples,
+    watching,
+)
 from vantage.runs.stream import stream
 
 urlpatterns: list[URLPattern] = [
@@ -30,6 +42,8 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/configuration/", records.configuration, name="run_configuration"),
     path("runs/<int:pk>/stop/", changing.stop, name="run_stop"),
     path("runs/<int:pk>/resume/", changing.resume, name="run_resume"),
+    path("runs/<int:pk>/rescore/", rescoring.rescore, name="run_rescore"),
+    path("jobs/<int:pk>/", jobs.job, name="job"),
     path("runs/<int:pk>/edit/", changing.edit, name="run_edit"),
     path("runs/<int:pk>/priority/", queueing.priority, name="run_priority"),
     path("runs/<int:pk>/front/", queueing.front, name="run_front"),

@@ -1,8 +1,9 @@
 """Score a completion with all parts of a run's reward; what cannot be scored is None with its cause, never 0."""
 
 import math
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,12 +24,16 @@ KINDS = {"exact": Kind(exact.Parameters, exact.score), "numeric": Kind(numeric.P
 
 @dataclass(frozen=True)
 class Score:
-    """The weighted sum before shaping, or None and the cause; `parts` holds each part before its weight."""
+    """The weighted sum before shaping, or None and the cause; `parts` holds each part before its weight.
+
+    `seconds` is what each part's call took.
+    """
 
     reward: float | None
     parts: dict[str, float | None]
     correct: bool | None
     cause: str = ""
+    seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,14 +53,17 @@ class Scorer:
 
     def score(self, text: str, answer: str) -> Score:
         parts: dict[str, float | None] = {}
+        seconds: dict[str, float] = {}
         causes = []
         for part in self._parts:
+            began = time.perf_counter()
             parts[part.name], cause = _attempt(part, text, answer)
+            seconds[part.name] = time.perf_counter() - began
             causes += [f"{part.name}: {cause}"] if cause else []
         if causes:
-            return Score(None, parts, None, "; ".join(causes))
+            return Score(None, parts, None, "; ".join(causes), seconds)
         total = sum(part.weight * (parts[part.name] or 0.0) for part in self._parts)
-        return Score(total, parts, total >= self._threshold)
+        return Score(total, parts, total >= self._threshold, seconds=seconds)
 
 
 def part_names(parts: list[RewardPart]) -> list[str]:

@@ -1,12 +1,13 @@
 """The form for a new run: made from RunSpec's schema, checked while one types, nothing typed is lost."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 from vantage_trainer.composition import Algorithm
+from vantage_trainer.jobspec import MOST_TRIED
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.refusal import Refusal
 from vantage_trainer.refusals import pointless
@@ -24,6 +25,7 @@ from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, 
 from vantage.runs.launch_token import INCOMPLETE, is_whole, launch_token
 from vantage.runs.models import Run
 from vantage.runs.pages.own import own_run
+from vantage.runs.pages.trying import Tried, queue_dry_run, tried
 from vantage.runs.tidying import clean_name, clean_tags
 from vantage.teams.access import current_team, reader, require_role
 from vantage.teams.audit import record
@@ -61,6 +63,7 @@ class Draft:
     base: RunSpec
     bound: Bound[RunSpec] | None
     step: int | None = None  # of the parent's checkpoint, if this is a fork
+    beside: dict[str, str] = field(default_factory=dict)  # what a dry run's form held beside the spec
 
     @property
     def choices(self) -> dict:
@@ -90,22 +93,25 @@ class Draft:
 def draft_of(request: HttpRequest) -> Draft:
     team = current_team(request)
     versions = versions_of(team)
-    origin, step = number_in(request, "from", most=LARGEST), number_in(request, "step", most=2**31 - 1)
+    before = tried(request)
+    origin = number_in(request, before, "from", most=LARGEST)
+    step = number_in(request, before, "step", most=2**31 - 1)
     parent = own_run(request, origin) if origin is not None else None
     base = RunSpec.model_validate(parent.spec) if parent else first_draft(versions)
     if parent and step is not None:
         base = base.model_copy(update={"warm_start": None})
+    base = before.spec or base
     if reference := request.GET.get("algorithm", ""):
         base = base.model_copy(update={"algorithm": composition(team, reference) or base.algorithm})
     bound = None
     if request.method == "POST":
         bound = bind(RunSpec, typed(request), base=base, choices=choices_of(versions), words=WORDS, hidden=HIDDEN)
-    return Draft(team, versions, parent, base, bound, step if parent else None)
+    return Draft(team, versions, parent, base, bound, step if parent else None, before.beside)
 
 
-def number_in(request: HttpRequest, name: str, *, most: int) -> int | None:
-    """A whole number in the form or the address; None: there is none that could be meant."""
-    text = request.POST.get(name, "") or request.GET.get(name, "")
+def number_in(request: HttpRequest, before: Tried, name: str, *, most: int) -> int | None:
+    """A whole number in the form, the address or a dry run; None: there is none that could be meant."""
+    text = request.POST.get(name, "") or request.GET.get(name, "") or before.beside.get(name, "")
     return whole(text, most)
 
 
@@ -125,37 +131,43 @@ def run_new(request: HttpRequest) -> HttpResponse:
         return show(request, with_algorithm(draft, request.POST.get("reference", "")))
     if draft.bound.value is None:
         return show(request, draft, status=200 if draft.bound.reshaped else 400)
-    if "launch" not in request.POST:
+    if not {"launch", "try"} & set(request.POST):
         return show(request, replace(draft, bound=refused(draft, draft.bound, draft.bound.value)))
     if not is_whole(request.POST, [slug for slug, _, _ in SECTIONS]):
         return show(request, replace(draft, bound=draft.bound.with_errors({"": [INCOMPLETE]})), status=400)
-    return launch(request, draft, draft.bound, draft.bound.value)
+    return start(request, draft, draft.bound, draft.bound.value)
 
 
-def launch(request: HttpRequest, draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> HttpResponse:
-    tags = clean_tags(request.POST.get("run_tags", "").split(","))
-    name = clean_name(request.POST.get("run_name", ""))
-    parent, step = draft.fork or (None, None)
-    optimizer = request.POST.get("optimizer", "auto")
+def start(request: HttpRequest, draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> HttpResponse:
+    """Launch the run, or queue a dry run of it; refused, the form says why."""
     try:
-        run = create_run(
-            draft.team,
-            reader(request),
-            name,
-            spec,
-            tags=tags,
-            parent=parent,
-            parent_step=step,
-            optimizer=optimizer,
-            token=launch_token(request.POST),
-        )
+        if "try" in request.POST:
+            return redirect("job", pk=queue_dry_run(request, draft.team, spec, draft.fork).pk)
+        return redirect("run", pk=launched(request, draft, spec).pk)
     except AlreadyLaunched as repeated:
-        return redirect("run", pk=repeated.run.pk)
+        return redirect("job" if "try" in request.POST else "run", pk=repeated.run.pk)
     except Refused as refused:
         wrong = replace(draft, bound=bound.with_errors(by_path(refused.refusals)))
         return show(request, wrong, status=400)
+
+
+def launched(request: HttpRequest, draft: Draft, spec: RunSpec) -> Run:
+    tags = clean_tags(request.POST.get("run_tags", "").split(","))
+    name = clean_name(request.POST.get("run_name", ""))
+    parent, step = draft.fork or (None, None)
+    run = create_run(
+        draft.team,
+        reader(request),
+        name,
+        spec,
+        tags=tags,
+        parent=parent,
+        parent_step=step,
+        optimizer=request.POST.get("optimizer", "auto"),
+        token=launch_token(request.POST),
+    )
     record(draft.team, reader(request), "forked run" if parent else "launched run", str(run))
-    return redirect("run", pk=run.pk)
+    return run
 
 
 @require_POST
@@ -229,7 +241,7 @@ def summary(draft: Draft, spec: RunSpec | None, *, num_wrong: int = 0) -> dict[s
 
 
 def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
-    root, posted, algorithms = draft.root, request.POST, store.choices(draft.team)
+    root, posted, algorithms = draft.root, request.POST or draft.beside, store.choices(draft.team)
     name = posted.get("run_name", copy_name(draft.parent, draft.team) if draft.parent else "")
     context = summary(draft, draft.spec, num_wrong=len(sentences(root))) | {
         "section": "runs",
@@ -249,6 +261,9 @@ def show(request: HttpRequest, draft: Draft, status: int = 200) -> HttpResponse:
         "run_tags": posted.get("run_tags", ", ".join(tags_of_copy(draft.parent)) if draft.parent else ""),
         "is_refused": status == 400,
         "token": uuid4(),
+        "try_prompts": posted.get("try_prompts", "4"),
+        "skips_warm_start": "try_prompts" in posted and "try_warm_start" not in posted,
+        "most_tried": MOST_TRIED,
     }
     return render(request, "runs/new.html", context, status=status)
 
