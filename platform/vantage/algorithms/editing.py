@@ -13,10 +13,12 @@ from vantage_trainer.refusals import composition_refusals, explain
 
 from vantage.algorithms import store
 from vantage.algorithms.describe import HIDDEN, algorithm_form
+from vantage.algorithms.explaining import board
+from vantage.algorithms.formula.objective import formula
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
-from vantage.algorithms.spoken import spoken
+from vantage.algorithms.refusing import refused
 from vantage.algorithms.words import WORDS
-from vantage.forms_from_schema import Bound, FormField, bind
+from vantage.forms_from_schema import FormField, bind
 from vantage.names import checked_name
 from vantage.teams.access import current_team, found, may, reader, require_role
 from vantage.teams.models import Role, Team
@@ -36,7 +38,7 @@ def new(request: HttpRequest) -> HttpResponse:
         messages.error(request, showable(str(refusal)))
         return redirect("algorithms")
     if request.method == "GET":
-        return show_form(request, algorithm_form(start))
+        return show_form(request, algorithm_form(start), start)
     return save(request, team, request.POST.get("name", ""), start)
 
 
@@ -47,7 +49,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     may(request, own.team, Role.MEMBER)
     newest = own.versions.latest("number")
     if request.method == "GET":
-        return show_form(request, algorithm_form(newest.parts), own=own)
+        return show_form(request, algorithm_form(newest.parts), newest.parts, own=own)
     return save(request, own.team, own.name, newest.parts, own=own)
 
 
@@ -58,34 +60,34 @@ def save(
     if bound.value is not None:
         bound = refused(bound, bound.value)
     if bound.value is None:
-        return show_form(request, bound.root, own=own, status=200 if bound.reshaped else 400)
+        return show_form(request, bound.root, start, own=own, status=200 if bound.reshaped else 400)
     try:
         version, is_new = store.save(
             team, reader(request), checked_name(name), bound.value, request.POST.get("note", "")
         )
     except ValueError as refusal:
-        return show_form(request, bound.root, own=own, refusal=str(refusal), status=400)
+        return show_form(request, bound.root, bound.value, own=own, refusal=str(refusal), status=400)
     return saved(request, version, is_new)
 
 
-def refused(bound: Bound[Composition], composition: Composition) -> Bound[Composition]:
-    """What is no algorithm, whatever run it is used in, beside its field."""
-    errors: dict[str, list[str]] = {}
-    for refusal in composition_refusals(composition):
-        errors.setdefault(refusal.path.removeprefix("algorithm."), []).append(spoken(refusal.sentence))
-    return bound.with_errors(errors)
-
-
 def show_form(
-    request: HttpRequest, fields: FormField, *, own: Algorithm | None = None, refusal: str = "", status: int = 200
+    request: HttpRequest,
+    fields: FormField,
+    explained: Composition,
+    *,
+    own: Algorithm | None = None,
+    refusal: str = "",
+    status: int = 200,
 ) -> HttpResponse:
     title = f"New version of {own.name}" if own else "New algorithm"
-    context = {
+    start = str(own.versions.latest("number")) if own else request.GET.get("from") or "grpo"
+    context = board([start], request.POST, name="from") | {
         "section": "algorithms",
         "crumbs": [("Algorithms", reverse("algorithms")), (title, "")],
         "title": title,
         "own": own,
         "fields": fields,
+        "formula": formula(explained),
         "refusal": refusal,
         "name": showable(request.POST.get("name", "")),
         "note": showable(request.POST.get("note", "")),

@@ -47,6 +47,11 @@ def find(team: Team, reference: str) -> Composition:
     return version.parts
 
 
+def title_of(reference: str) -> str:
+    """What a preset is called on pages; an own version is called by its reference."""
+    return PRESETS[reference].title if reference in PRESETS else reference
+
+
 def choices(team: Team) -> list[tuple[str, str]]:
     """Presets and the team's own versions for a form's select: (reference, what is shown)."""
     presets = [(name, preset.title, preset.algorithm) for name, preset in PRESETS.items()]

@@ -11,6 +11,7 @@ from vantage_trainer.presets import PRESETS, Preset
 
 from vantage.algorithms import store
 from vantage.algorithms.describe import differences, in_short, parts
+from vantage.algorithms.explaining import board
 from vantage.algorithms.formula.objective import formula
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
 from vantage.algorithms.spoken import not_yet
@@ -92,6 +93,7 @@ def show(request: HttpRequest, composition: Composition, context: dict[str, obje
         "section": "algorithms",
         "crumbs": [("Algorithms", reverse("algorithms")), (context["title"], "")],
         "formula": formula(composition),
+        **board([str(context["reference"])], request.GET),
         "parts": parts(composition),
         "refusals": not_yet(composition),
         "against": against,
