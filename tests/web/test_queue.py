@@ -194,6 +194,21 @@ def test_a_dead_generator_is_a_loss_as_often_as_a_dead_trainer(
     assert run.code == "generator_died" and ("goes on" in run.sentence) == (not num_lost)
 
 
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ('{"phase": "warm_start", "step": 7, "since": 1}   ', " It was at warm start after step 7."),
+        ("[]", ""),
+        ('{"phase": 3, "step": 7}', ""),
+        ('{"pha', ""),
+    ],
+)
+def test_a_killed_trainers_last_sign_is_told(tmp_path: Path, now: str, words: str) -> None:
+    (tmp_path / "now").write_text(now)
+    ending = read_ending(AttemptFolder(tmp_path), -9, stopping=False, draining=False)
+    assert ending.sentence == f"The trainer ended by SIGKILL, as when memory runs out and left no report.{words}"
+
+
 def test_runs_of_other_teams_and_deleted_ones_are_not_visible(make_run: Callable[..., Run], people: Any) -> None:
     mine = make_run()
     make_run(team=people.other_team)

@@ -101,8 +101,18 @@ def _report(folder: AttemptFolder) -> dict[str, str] | None:
 
 
 def _death(folder: AttemptFolder, how: str) -> str:
-    last = last_line(log_tail(folder))
-    return f"The trainer ended {how} and left no report." + (f" Its log ends: {last}" if last else "")
+    doing, last = _last_sign(folder), last_line(log_tail(folder))
+    told = f"The trainer ended {how} and left no report."
+    return told + (f" It was {doing}." if doing else "") + (f" Its log ends: {last}" if last else "")
+
+
+def _last_sign(folder: AttemptFolder) -> str:
+    """Say what the trainer did last, as far as it told."""
+    try:
+        told = json.loads(folder.now.read_text())
+        return storable(f"at {told['phase'].replace('_', ' ')} after step {told['step']}")[:80]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ""
 
 
 def _signal(exit_code: int | None) -> str:

@@ -79,6 +79,11 @@ class AttemptFolder:
         return self.path / "exit.json"
 
     @property
+    def now(self) -> Path:
+        """What the trainer does at this moment: phase, step and since when."""
+        return self.path / "now"
+
+    @property
     def stop(self) -> Path:
         return self.path / "stop"
 
