@@ -42,6 +42,13 @@ def test_a_flat_group_gives_exactly_zero(value: float, size: int, dtype: torch.d
             assert found.advantage_B.tolist() == [0.0] * size and found.flat_B.all()
 
 
+def test_one_reward_for_eight_completions_is_an_error_that_names_both_counts() -> None:
+    with pytest.raises(ValueError, match="credit was given 1 rewards for 8 responses"):
+        credited(GRPO, torch.tensor([1.0]), torch.zeros(8, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"inputs.reward holds 1 values for 8 responses"):
+        inspect(GRPO, {"group": [0] * 8, "reward": [1.0]}, 64)
+
+
 def test_rewards_that_differ_by_float32_rounding_are_flat_and_a_real_difference_is_not() -> None:
     nearly = torch.tensor([0.1 + 0.2, 0.3, 0.3 + 1e-8], dtype=torch.float32)
     assert credited(GRPO, nearly).advantage_B.tolist() == [0.0] * 3

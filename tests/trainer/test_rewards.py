@@ -1,7 +1,7 @@
 import pytest
 from vantage_trainer.refusals import refusals
-from vantage_trainer.rewards import exact, numeric
-from vantage_trainer.rewards.scoring import Scorer, part_names
+from vantage_trainer.rewards import exact, numeric, scoring
+from vantage_trainer.rewards.scoring import Kind, Scorer, part_names
 from vantage_trainer.spec import Reward, RewardPart, RunSpec
 
 
@@ -41,6 +41,27 @@ def test_a_verifier_that_fails_gives_none_with_its_cause_and_never_zero() -> Non
     score = Scorer(Reward()).score("7", "seven")
     assert score.reward is None and score.correct is None
     assert "'seven' is not a number" in score.cause
+
+
+@pytest.mark.parametrize(("value", "reward"), [(True, 1.0), (False, 0.0), (1, 1.0), (0, 0.0), (0.25, 0.25)])
+def test_truth_values_and_whole_numbers_are_scores(
+    value: float, reward: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert answered(value, monkeypatch) == (reward, "")
+
+
+@pytest.mark.parametrize("value", ["1.0", None, [1.0], {"score": 1.0}, float("nan"), float("inf")])
+def test_what_is_no_number_is_unscorable_and_told_with_its_part(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    reward, cause = answered(value, monkeypatch)
+    assert reward is None and cause.startswith("numeric: the score was ")
+
+
+def answered(value: object, monkeypatch: pytest.MonkeyPatch) -> tuple[float | None, str]:
+    """Score one completion with a verifier that gives this value."""
+    kind = Kind(numeric.Parameters, lambda parameters, text, answer: value)
+    monkeypatch.setitem(scoring.KINDS, "numeric", kind)
+    score = Scorer(Reward()).score("7", "7")
+    return score.reward, score.cause
 
 
 def test_a_reward_of_zero_is_a_reward() -> None:

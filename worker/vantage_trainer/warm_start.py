@@ -70,5 +70,6 @@ def _save_when_due(run: Run) -> None:
 
 def _sequence(index: int, problem: Problem, tokenizer: Tokenizer) -> Sequence:
     ids = list(tokenizer(problem.solution, add_special_tokens=False)["input_ids"])
-    ids.append(tokenizer.eos_token_id)
+    if ids[-1:] != [tokenizer.eos_token_id]:  # a solution may spell its end out
+        ids.append(tokenizer.eos_token_id)
     return Sequence(problem.prompt_ids, ids, [0.0] * len(ids), index=index)

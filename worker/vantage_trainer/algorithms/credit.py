@@ -43,7 +43,9 @@ def credit(
 
     reward_B: verifier's rewards, NaN = unscorable. length_B: trained tokens. correct_B: correctness before shaping.
     kl_B: sum of the KL estimate over each response, needed where the KL is in the reward. ema: the moving average.
+    Raises ValueError where the counts differ.
     """
+    _check_counts({"rewards": reward_B, "lengths": length_B, "verdicts": correct_B}, len(group_B))
     before = torch.as_tensor(0.0 if ema is None else ema, dtype=torch.float64)
     final_B = shaped(algorithm.sampling, reward_B, length_B, truncated_B, response_limit=response_limit)
     final_B = _less_kl(algorithm, final_B, kl_B)
@@ -60,6 +62,13 @@ def credit(
         reward_B=final_B,
         ema=next_ema(algorithm.baseline, rewards, before),
     )
+
+
+def _check_counts(given: dict[str, Tensor], num: int) -> None:
+    """Refuse what would otherwise be spread over all responses without a word."""
+    for name, value_B in given.items():
+        if value_B.shape != (num,):
+            raise ValueError(f"credit was given {value_B.numel()} {name} for {num} responses; give one per response.")
 
 
 def _less_kl(algorithm: Algorithm, reward_B: Tensor, kl_B: Tensor | None) -> Tensor:

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 
 from pydantic import BaseModel, ValidationError
 
@@ -89,4 +90,6 @@ def _attempt(part: _Part, text: str, answer: str) -> tuple[float | None, str]:
         value = part.kind.score(part.parameters, text, answer)
     except Exception as fault:  # a verifier may be anyone's code: its fault makes this sample unscorable
         return None, f"{fault}"[:300]
-    return (value, "") if math.isfinite(value) else (None, f"the score was {value}")
+    if not isinstance(value, Real):  # a text that looks like a number is a mistake too
+        return None, f"the score was {value!r}"[:300] + ", not a number"
+    return (float(value), "") if math.isfinite(value) else (None, f"the score was {value}")
