@@ -13,6 +13,7 @@ export class Board {
     this.url = root.dataset.charts;
     this.axis = root.dataset.axis ?? "step";
     this.smoothing = Number(root.dataset.smoothing ?? 0);
+    this.superseded = root.dataset.superseded === "1";
     this.attempt = null;
     this.charts = new Map();
     this.seen = new IntersectionObserver((entries) => this.look(entries), { rootMargin: "200px" });
@@ -47,6 +48,11 @@ export class Board {
     this.forget();
   }
 
+  setSuperseded(shown) {
+    this.superseded = shown;
+    this.forget();
+  }
+
   setSmoothing(share) {
     this.smoothing = share;
     this.redrawAll();
@@ -55,6 +61,10 @@ export class Board {
   forget() {
     for (const chart of this.charts.values()) Object.assign(chart, { figure: null, stale: true, range: null });
     this.fetchStale();
+  }
+
+  view() {
+    return `${this.axis} ${this.superseded}`;
   }
 
   wanted() {
@@ -73,14 +83,15 @@ export class Board {
   async fetchSome(charts, range = null) {
     if (!charts.length) return;
     const query = new URLSearchParams({ x: this.axis });
-    const axis = this.axis;
+    const view = this.view();
+    if (this.superseded) query.set("superseded", "1");
     for (const chart of charts) query.append("chart", range ? chart.slug : asked(chart));
     if (range) range.forEach((end, n) => query.set(n ? "high" : "low", end));
     try {
       const response = await fetch(`${this.url}?${query}`, { headers: { accept: "application/json" } });
       if (!response.ok) throw new Error(String(response.status));
       const answer = await response.json();
-      if (axis === this.axis) this.take(charts, answer);
+      if (view === this.view()) this.take(charts, answer);
       this.root.classList.remove("out-of-reach");
     } catch (error) {
       // The server is away: what is drawn stays, and the next news (or reconnection) asks again.
@@ -88,6 +99,7 @@ export class Board {
       this.root.classList.add("out-of-reach");
     } finally {
       for (const chart of charts) chart.asked = false;
+      if (view !== this.view()) this.refresh();
     }
   }
 
@@ -150,6 +162,10 @@ export class Board {
     const note = chart.element.querySelector(".nonfinite");
     note.hidden = !marks.length;
     note.textContent = marks.length ? "× marks values that were NaN or infinite" : "";
+    const lost = new Set(chart.figure.data.filter((trace) => trace.meta.role === "superseded").map((trace) => trace.meta.attempt));
+    const lostNote = chart.element.querySelector(".superseded");
+    lostNote.hidden = !lost.size;
+    lostNote.textContent = lost.size ? `dashed: superseded, attempt ${[...lost].sort((a, b) => a - b).join(", ")}` : "";
   }
 
   table(chart) {

@@ -36,7 +36,7 @@ export function prepared(figure, { smoothing = 0, hidden = new Set(), range = nu
 
 function looks(whole, smoothing) {
   const trace = { ...whole, y: whole.y.map(drawable) };
-  if (trace.meta.role !== "line") return [trace];
+  if (trace.meta.role !== "line") return [trace.meta.role === "superseded" ? { ...trace, ...dots(trace) } : trace];
   const line = { ...trace, hovertemplate: `%{y:.7~g}<extra>%{fullData.name}</extra>` };
   if (!trace.stackgroup && !trace.mode.includes("markers")) Object.assign(line, dots(trace));
   const half = trace.meta.smooth ? halfLife(trace.x, smoothing) : 0;

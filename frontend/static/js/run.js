@@ -38,19 +38,22 @@ function keepEnds(part, atEnd) {
 
 function setOption(name, value) {
   const address = new URL(location.href);
-  address.searchParams.set(name, value);
+  if (value) address.searchParams.set(name, value);
+  else address.searchParams.delete(name);
   history.replaceState(null, "", address);
-  if (name === "x") linkFiles(value);
 }
 
-function linkFiles(axis) {
-  for (const link of document.querySelectorAll("a[data-csv]")) link.search = `?x=${axis}`;
+function linkFiles() {
+  const lost = board.superseded ? "&superseded=1" : "";
+  for (const link of document.querySelectorAll("a[data-csv]")) link.search = `?x=${board.axis}${lost}`;
 }
 
 document.querySelector("[data-options]")?.addEventListener("change", ({ target }) => {
-  setOption(target.name, target.value);
+  setOption(target.name, target.type === "checkbox" && !target.checked ? "" : target.value);
   if (target.name === "x") board.setAxis(target.value);
+  else if (target.name === "superseded") board.setSuperseded(target.checked);
   else board.setSmoothing(Number(target.value));
+  linkFiles();
 });
 document.addEventListener("change", ({ target }) => {
   if (target.matches("[data-submit]")) target.form.requestSubmit();
@@ -65,7 +68,7 @@ function showOpenTab() {
 
 showOpenTab();
 keepEnds(document, []);
-if (board) linkFiles(board.axis);
+if (board) linkFiles();
 let told = {};
 
 // News says how far the journal is stored; without any (a reconnection, a page that was hidden) everything is asked for.

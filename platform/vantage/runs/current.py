@@ -35,6 +35,20 @@ def stretches(runs: list[Run], key: str = "", *, timed: bool = False) -> dict[in
     return found
 
 
+def superseded(run: Run, key: str = "", *, timed: bool = False) -> list[Stretch]:
+    """Return what attempts did past the checkpoint that a later one went on from, which joins on at its lower end."""
+    attempts = list(Attempt.objects.filter(run=run).order_by("number"))
+    shifts = _shifts(attempts) if timed else {}
+    in_warm_start = key.startswith(WARM_START)
+    bounds = _warm_start_bounds if in_warm_start else _bounds
+    return [
+        Stretch(attempt.number, max(low, high, 0), NO_END, shifts.get(attempt.pk, 0.0))
+        for attempt in attempts
+        for low, high in [bounds(attempt)]
+        if high < (NO_END if in_warm_start else attempt.step)
+    ]
+
+
 def _bounds(attempt: Attempt) -> tuple[int, int]:
     return attempt.resumed_from or 0, NO_END if attempt.superseded_after is None else attempt.superseded_after
 

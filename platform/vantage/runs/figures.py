@@ -1,6 +1,6 @@
 """Charts as Plotly figures: plain data, colours by name, so that one module draws them in any theme."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha1
 from html import escape
@@ -22,6 +22,7 @@ AXIS_TITLES: dict[Axis, str] = {
     "flops": "FLOPs",
 }
 SECONDS_PER_UNIT = 60
+FAINT = 60  # percent of its hue that a superseded line has
 SHORTENED = ("tokens", "FLOP", "bytes", "tokens/s")  # units whose ticks read 12k, 3M
 LOW, HIGH, LINE, MARKS = range(4)  # the order of one metric's traces: an area is filled down to the trace before it
 
@@ -41,10 +42,15 @@ class Pen:
         return DASHES[self.index // NUM_HUES % len(DASHES)]
 
 
-def figure(shown: Shown, found: dict[str, Series], x: Axis) -> Figure:
-    """Draw a chart as data: for each metric its line, its spread inside buckets, and marks where it was not finite."""
+def figure(
+    shown: Shown, found: dict[str, Series], x: Axis, superseded: Mapping[str, Mapping[int, Series]] | None = None
+) -> Figure:
+    """Draw a chart as data: for each metric its line, its spread inside buckets, and marks where it was not finite.
+
+    What is superseded, by metric and attempt, comes first and so lies behind.
+    """
     axis: Axis = "step" if shown.chart.own_steps else x
-    traces: Column = []
+    traces: Column = list(_superseded(shown, superseded or {}, axis))
     for index, key in enumerate(shown.keys):
         if key in found:
             traces += [_named(key, index, rank, trace) for rank, trace in _traces(shown, key, found, Pen(index), axis)]
@@ -91,8 +97,12 @@ def from_axis(place: float, x: Axis) -> float:
 def _named(key: str, index: int, rank: int, trace: Figure) -> Figure:
     meta = trace["meta"]
     assert isinstance(meta, dict)
-    uid = f"t{sha1(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}-{rank}"  # Plotly uses it in CSS selectors
-    return {**trace, "uid": uid, "meta": {**meta, "key": key, "order": index * (MARKS + 1) + rank}}
+    return {**trace, "uid": f"{_uid(key)}-{rank}", "meta": {**meta, "key": key, "order": index * (MARKS + 1) + rank}}
+
+
+def _uid(key: str) -> str:
+    """Name a trace: Plotly uses the name in CSS selectors."""
+    return f"t{sha1(key.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def _traces(shown: Shown, key: str, found: dict[str, Series], pen: Pen, x: Axis) -> Iterator[tuple[int, Figure]]:
@@ -107,6 +117,25 @@ def _traces(shown: Shown, key: str, found: dict[str, Series], pen: Pen, x: Axis)
     yield LINE, _line(shown, key, xs, [*one.last], pen)
     if any(one.nonfinite):
         yield MARKS, _marks(key, xs, one.nonfinite, pen)
+
+
+def _superseded(shown: Shown, lost: Mapping[str, Mapping[int, Series]], x: Axis) -> Iterator[Figure]:
+    places = [(index, key, attempt) for index, key in enumerate(shown.keys) for attempt in lost.get(key, ())]
+    for order, (index, key, attempt) in enumerate(places, start=-len(places)):
+        one, pen, label = lost[key][attempt], Pen(index), f"{title_of(key)}, attempt {attempt}"
+        meta: Figure = {"role": "superseded", "key": key, "label": label, "attempt": attempt, "order": order}
+        yield {
+            **({"stackgroup": f"attempt {attempt}", "fillcolor": "rgba(0,0,0,0)"} if shown.chart.stacked else {}),
+            "type": "scatter",
+            "mode": "lines",
+            "name": escape(f"{label} (superseded)", quote=False),
+            "x": _places(one, x),
+            "y": [*one.last],
+            "line": {"color": f"{pen.hue}/{FAINT}", "dash": "dash", "width": 1.5},
+            "hovertemplate": "%{y:.7~g}<extra>%{fullData.name}</extra>",
+            "uid": f"{_uid(key)}-attempt-{attempt}",
+            "meta": {**meta, "unit": metric.unit if (metric := find(key)) else ""},
+        }
 
 
 def _places(one: Series, x: Axis) -> Column:

@@ -13,7 +13,7 @@ from vantage_trainer.spec import RunSpec
 from vantage.runs.charts import Shown, charts_of
 from vantage.runs.figures import AXIS_TITLES, Figure, figure, from_axis, keys_read, to_axis
 from vantage.runs.models import Run
-from vantage.runs.series import Axis, Series, series
+from vantage.runs.series import Axis, series, superseded_series
 
 AXES: dict[str, Axis] = {axis: axis for axis in AXIS_TITLES}
 EVERY_POINT = 10**7
@@ -35,13 +35,19 @@ class Asked:
     since: dict[str, float | None]
     low: float | None
     high: float | None
+    superseded: bool = False  # draw what is not current too
 
     @classmethod
     def of(cls, query: QueryDict) -> Self:
         x = AXES.get(query.get("x", ""), "step")
         wanted = [chart.partition("@") for chart in query.getlist("chart")]
         since = {slug: _place(place) for slug, _, place in wanted}
-        return cls(x, since, _place(query.get("low", "")), _place(query.get("high", "")))
+        ends = _place(query.get("low", "")), _place(query.get("high", ""))
+        return cls(x, since, *ends, wants_superseded(query))
+
+
+def wants_superseded(query: QueryDict) -> bool:
+    return query.get("superseded") == "1"
 
 
 def reported_keys(run: Run) -> dict[str, int]:
@@ -61,10 +67,13 @@ def figures(run: Run, asked: Asked) -> dict[str, Figure]:
     return {shown.chart.slug: _figure(run, shown, asked) for shown in wanted}
 
 
-def csv_of(run: Run, shown: Shown, x: Axis) -> str:
+def csv_of(run: Run, shown: Shown, x: Axis, *, superseded: bool = False) -> str:
     """Every point of a chart as CSV: x, then one column per metric; empty where a metric has none."""
     axis: Axis = "step" if shown.chart.own_steps else x
     found = {key: series(run, key, x=axis, points=EVERY_POINT) for key in shown.keys}
+    for key in shown.keys if superseded else ():
+        lost = superseded_series(run, key, found[key].width, x=axis)
+        found |= {f"{key} (superseded, attempt {attempt})": one for attempt, one in lost.items()}
     columns = {key: dict(zip(one.x, one.last, strict=True)) for key, one in found.items()}
     out = StringIO()
     writer = csv.writer(out)
@@ -79,13 +88,12 @@ def _figure(run: Run, shown: Shown, asked: Asked) -> Figure:
     x: Axis = "step" if shown.chart.own_steps else asked.x
     since = asked.since[shown.chart.slug]
     low, high = (since, None) if asked.low is None else (asked.low, asked.high)
-    found = {key: _read(run, key, x, low, high) for key in keys_read(shown)}
-    return {**figure(shown, {key: one for key, one in found.items() if one.x}, x), "since": since}
-
-
-def _read(run: Run, key: str, x: Axis, low: float | None, high: float | None) -> Series:
-    ends = [None if end is None else from_axis(end, x) for end in (low, high)]
-    return series(run, key, x=x, low=ends[0], high=ends[1])
+    first, last = (None if end is None else from_axis(end, x) for end in (low, high))
+    found = {key: series(run, key, x=x, low=first, high=last) for key in keys_read(shown)}
+    lost = {}
+    if asked.superseded:
+        lost = {key: superseded_series(run, key, found[key].width, x=x, low=first, high=last) for key in shown.keys}
+    return {**figure(shown, {key: one for key, one in found.items() if one.x}, x, lost), "since": since}
 
 
 def _place(text: str) -> float | None:

@@ -1,12 +1,12 @@
 """The current rows of one metric of one run, read with SQL: one row per step, of the latest attempt and highest seq."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 from django.db import connection
 
-from vantage.runs.current import NO_END, Stretch, stretches
+from vantage.runs.current import NO_END, Stretch, stretches, superseded
 from vantage.runs.models import MetricKey, Run
 
 Axis = Literal["step", "time", "tokens", "flops"]
@@ -55,6 +55,12 @@ class Rows:
         keys = found.get(key, 0), found.get(CUMULATIVE.get(axis, ""), 0)
         kept = stretches(runs, key, timed=axis == "time")
         return [cls(run.pk, keys[0], axis, keys[1], kept[run.pk]) for run in runs]
+
+    @classmethod
+    def superseded(cls, run: Run, key: str, axis: Axis) -> list[Self]:
+        """What is not current, an attempt each."""
+        [current] = cls.of([run], key, axis)
+        return [replace(current, kept=[one]) for one in superseded(run, key, timed=axis == "time")]
 
     def span(self) -> tuple[float, float] | None:
         """Return the smallest and largest x, or None where nothing was reported."""

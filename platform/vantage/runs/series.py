@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from vantage.runs.models import Run
 from vantage.runs.rows import Axis, Rows
 
-__all__ = ["Axis", "Series", "bucket_width", "series", "series_of"]
+__all__ = ["Axis", "Series", "bucket_width", "series", "series_of", "superseded_series"]
 
 
 FARTHEST = 1e30  # that an axis may be asked to reach: far beyond steps, seconds and operations
@@ -55,6 +55,20 @@ def series_of(
     width = bucket_width(last - first, points, whole=x == "step")
     whole = low is None and high is None
     return {rows.run: _read(rows, first, last, width, whole) for rows in sources}
+
+
+def superseded_series(
+    run: Run, key: str, width: float, *, x: Axis = "step", low: float | None = None, high: float | None = None
+) -> dict[int, Series]:
+    """Read by attempt what is not current, in buckets as wide as those of the current line."""
+    found: dict[int, Series] = {}
+    for rows in Rows.superseded(run, key, x):
+        ends = rows.span()
+        if ends is not None:
+            first = ends[0] if low is None else max(low, -FARTHEST)
+            last = ends[1] if high is None else min(high, FARTHEST)
+            found[rows.kept[0].attempt] = _read(rows, first, last, width, low is None and high is None)
+    return {attempt: one for attempt, one in found.items() if one.x}
 
 
 def bucket_width(span: float, points: int, *, whole: bool) -> float:

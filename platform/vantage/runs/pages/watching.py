@@ -11,7 +11,7 @@ from vantage.runs.models import Run
 from vantage.runs.overview import overview
 from vantage.runs.pages.own import own_run
 from vantage.runs.queue_view import place_of
-from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts
+from vantage.runs.reading import AXES, Asked, csv_of, figures, shown_charts, wants_superseded
 from vantage.runs.resumes import resumes_of
 from vantage.runs.resuming import is_resumable, prospect, whereabouts
 from vantage.runs.states import ACTIVE, OVER, Status
@@ -70,6 +70,8 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "axis": AXES.get(request.GET.get("x", ""), "step"),
         "smoothings": SMOOTHINGS,
         "smoothing": request.GET.get("smooth", "0"),
+        "superseded": wants_superseded(request.GET),
+        "has_superseded": shown_run.attempts.exclude(superseded_after=None).exists(),
     }
     return render(request, "runs/charts.html", context)
 
@@ -100,7 +102,8 @@ def chart_csv(request: HttpRequest, pk: int, slug: str) -> HttpResponse:
     shown = next((shown for shown in shown_charts(one) if shown.chart.slug == slug), None)
     if shown is None:
         raise Http404("This run has no such chart.")
-    text = csv_of(one, shown, AXES.get(request.GET.get("x", ""), "step"))
+    axis = AXES.get(request.GET.get("x", ""), "step")
+    text = csv_of(one, shown, axis, superseded=wants_superseded(request.GET))
     response = HttpResponse(text, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="run-{one.pk}-{slug}.csv"'
     return response
