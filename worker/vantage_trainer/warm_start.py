@@ -9,6 +9,8 @@ from vantage_trainer.schedule import warm_start_rate
 from vantage_trainer.sequences import Sequence
 from vantage_trainer.spec import WarmStart
 
+SPARING_SECONDS = 10.0
+
 
 def warm_start(run: Run) -> None:
     """Take the remaining supervised steps, then begin reinforcement learning with a fresh optimizer."""
@@ -63,8 +65,12 @@ def _chosen(run: Run, examples: list[Sequence], batch: int, step: int) -> list[S
 
 
 def _save_when_due(run: Run) -> None:
-    minutes = run.spec.checkpoint.every_minutes
-    if minutes is not None and (time.monotonic() - run.saved) / 60 >= minutes:
+    """Save as often as later, but not more often than every few seconds: supervised steps are short."""
+    settings, seconds = run.spec.checkpoint, time.monotonic() - run.saved
+    stage, step = run.kept or ("", 0)
+    done = run.progress.step - (step if stage == "warm_start" else 0)
+    late = settings.every_minutes is not None and seconds / 60 >= settings.every_minutes
+    if late or (0 < settings.every_steps <= done and seconds >= SPARING_SECONDS):
         run.save()
 
 
