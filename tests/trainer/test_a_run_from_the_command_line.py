@@ -29,6 +29,7 @@ def small_spec() -> RunSpec:
     spec.warm_start.steps = 8
     spec.rollout.prompts_per_step, spec.rollout.group_size = 4, 4
     spec.evaluation.every_steps, spec.evaluation.sets = 2, spec.evaluation.sets[:1]
+    spec.evaluation.before_warm_start = True
     spec.checkpoint.every_steps, spec.checkpoint.keep_last = 2, 10
     spec.budget.steps = STEPS
     return spec
@@ -116,7 +117,10 @@ def test_stages_evaluations_samples_and_checkpoints_are_told(whole: Path) -> Non
     events = journal(whole, "events")
     assert [event["data"]["name"] for event in events if event["kind"] == "stage"] == ["warm_start", "rl"]
     evaluations = [event for event in events if event["kind"] == "evaluation"]
-    assert [event["step"] for event in evaluations] == [0, 2, 4]
+    assert [event["step"] for event in evaluations] == [0, 0, 2, 4]
+    assert [event["data"]["stage"] for event in evaluations] == ["warm_start", "rl", "rl", "rl"]
+    first = journal(whole, "metrics")[0]
+    assert first["step"] == 0 and "warm_start/heldout/pass@1" in first["values"]
     assert all(event["data"]["n"] == [1] * 16 for event in evaluations)
     checkpoints = {event["data"]["folder"] for event in events if event["kind"] == "checkpoint"}
     assert checkpoints == {f"checkpoints/step-00000{step}" for step in (0, 2, 4)}

@@ -1,6 +1,6 @@
 import pytest
 from vantage_trainer.data import Problem
-from vantage_trainer.evaluate import evaluate, interval, wilson
+from vantage_trainer.evaluate import bounds, evaluate, interval, wilson
 from vantage_trainer.generation import Completion, Request
 from vantage_trainer.rewards.scoring import Scorer
 from vantage_trainer.rollout import Sampler, seed_of
@@ -37,6 +37,16 @@ def test_n_and_c_are_kept_for_every_problem() -> None:
     assert found.n == [4] * 6 and found.c == [0, 4, 0, 4, 0, 4]
     assert found.pass_at == {1: 0.5, 4: 0.5} and found.interval == "normal"
     assert found.metrics()["eval/heldout/mean"] == 0.5
+    assert found.metrics("warm_start")["warm_start/heldout/pass@4"] == 0.5
+
+
+def test_pass_at_every_k_has_an_interval_over_problems() -> None:
+    found = evaluate(EvaluationSet(n=4, k=[1, 4]), PROBLEMS, sampler(Echo()), seed_of)
+    assert found.bounds[4] == wilson(3, 6)
+    assert bounds([4, 4], [1, 3], 1) == interval([4, 4], [1, 3])[:2]
+    low, high = bounds([4, 4, 4], [0, 1, 2], 2)
+    assert 0.0 <= low < (0 + 1 / 2 + 5 / 6) / 3 < high <= 1.0
+    assert found.event()["bounds"] == {str(k): list(ends) for k, ends in found.bounds.items()}
 
 
 def test_every_sample_has_a_seed_of_its_own_the_same_at_every_evaluation() -> None:

@@ -100,6 +100,15 @@ def test_the_system_prompt_and_the_chat_template_count_towards_the_prompt(tmp_pa
     assert len(problem.prompt_ids) == len(problem.prompt)
 
 
+def test_a_model_with_a_chat_template_is_asked_through_it(tmp_path: Path) -> None:
+    class Chat(Letters):
+        chat_template = "its own"
+
+    path = write(tmp_path / "train.jsonl", [row("1", "abc")])
+    [asked], _ = load(path, "train", Model(), Data(), Chat())
+    assert asked.prompt == "<user>abc"
+
+
 def test_text_that_utf8_cannot_hold_is_still_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "train.jsonl", [row("a", "x\ud800y\x00")])
     [problem], _ = load(path, "train", Model(), Data(), Letters())

@@ -4,13 +4,23 @@ from typing import Any
 
 import pytest
 from kombu import Connection
-from vantage.datasets.models import Dataset
+from vantage.datasets.models import Dataset, DatasetVersion, Row
 from vantage.nodes.models import Node
 from vantage.runs.create import Refused, create_run
 from vantage.runs.models import Run
 from vantage.runs.tasks import nudge
 from vantage.teams.models import Team
-from vantage_trainer.spec import Data, Model, Resources, Rollout, RunSpec
+from vantage_trainer.spec import (
+    Data,
+    Evaluation,
+    EvaluationSet,
+    Model,
+    Resources,
+    Rollout,
+    RunSpec,
+    TrainingSet,
+    WarmStart,
+)
 
 
 def dataset(team: Team, name: str = "sums") -> None:
@@ -70,3 +80,27 @@ def test_without_a_broker_a_run_is_queued_all_the_same(
     with django_capture_on_commit_callbacks(execute=True):
         run = create_run(people.team, people.member, "mine", RunSpec(data=Data(train="sums@1")))
     assert run.status == "queued" and sent
+
+
+def test_all_datasets_of_a_run_become_files_of_its_folder(people: Any) -> None:
+    for name in ("sums", "more", "worked", "held"):
+        dataset(people.team, name)
+    Row.objects.filter(version__dataset__name="worked").update(solution="1+1=2")
+    spec = RunSpec(
+        data=Data(train="sums@1", more=[TrainingSet(dataset="more@1")]),
+        warm_start=WarmStart(dataset="worked@1"),
+        evaluation=Evaluation(sets=[EvaluationSet(name="held", dataset="held@1")]),
+    )
+    run = create_run(people.team, people.member, "several", spec)
+    names = {file: DatasetVersion.objects.get(pk=pk).dataset.name for file, pk in run.datasets.items()}
+    assert names == {"train": "sums", "train+2": "more", "train+start": "worked", "held": "held"}
+
+
+def test_a_further_dataset_that_is_unknown_or_has_nothing_to_imitate_is_refused(people: Any) -> None:
+    dataset(people.team)
+    spec = RunSpec(
+        data=Data(train="sums@1", more=[TrainingSet(dataset="more@1")]), warm_start=WarmStart(dataset="sums@1")
+    )
+    with pytest.raises(Refused, match="has none; turn it off or choose other data") as refused:
+        create_run(people.team, people.member, "several", spec)
+    assert {refusal.path for refusal in refused.value.refusals} == {"data.more.0.dataset", "warm_start"}

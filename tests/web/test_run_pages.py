@@ -206,6 +206,11 @@ def test_samples_name_their_problem_and_the_answer_it_expects(run: Run, people: 
     page = client_of(people.viewer).get(reverse("run_samples", args=[run.pk])).content.decode()
     assert "problem 1586" in page
     assert "<code>&lt;b&gt;2&lt;/b&gt;</code>" in page
+    Run.objects.filter(pk=run.pk).update(datasets={"train+2": version.pk})
+    Sample.objects.filter(run=run).update(prompt_id="2:1586")
+    assert (
+        "&lt;b&gt;2&lt;/b&gt;" in client_of(people.viewer).get(reverse("run_samples", args=[run.pk])).content.decode()
+    )
 
 
 def test_reward_parts_have_their_chart_before_they_are_reported_unless_they_repeat_the_reward() -> None:

@@ -93,8 +93,9 @@ def _problem(row: dict[str, Any], name: str, model: Model, tokenizer: Tokenizer)
 
 
 def asked(row: dict[str, Any], model: Model, tokenizer: Tokenizer) -> tuple[str, list[int]]:
-    """Return a row's prompt as text and as tokens, through the chat template where the run has one."""
-    if not (row.get("messages") or model.system_prompt or model.chat_template):
+    """Return a row's prompt as text and as tokens, through the chat template where the run or the model has one."""
+    own = getattr(tokenizer, "chat_template", None)  # what the model was trained to be asked through
+    if not (row.get("messages") or model.system_prompt or model.chat_template or own):
         text = encodable(row["prompt"])
         return text, list(tokenizer(text)["input_ids"])
     messages = row.get("messages") or [{"role": "user", "content": row["prompt"]}]

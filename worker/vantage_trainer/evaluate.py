@@ -6,7 +6,7 @@ random numbers are never touched.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
@@ -33,16 +33,18 @@ class Evaluation:
     interval: str
     length: float
     unscored: int
+    bounds: dict[int, tuple[float, float]] = field(default_factory=dict)
 
-    def metrics(self) -> dict[str, float]:
+    def metrics(self, name: str = "eval") -> dict[str, float]:
         """Name the summary as the metric dictionary does."""
         values = {f"pass@{k}": value for k, value in self.pass_at.items()}
         values |= {"mean": sum(self.c) / sum(self.n), "low": self.low, "high": self.high, "length": self.length}
-        return {f"eval/{self.name}/{key}": value for key, value in values.items()}
+        return {f"{name}/{self.name}/{key}": value for key, value in values.items()}
 
     def event(self) -> dict[str, JsonValue]:
         content: dict[str, Any] = {"set": self.name, "ids": self.ids, "n": self.n, "c": self.c}
         content |= {"pass_at": {str(k): value for k, value in self.pass_at.items()}}
+        content |= {"bounds": {str(k): list(ends) for k, ends in self.bounds.items()}}
         return content | {"low": self.low, "high": self.high, "interval": self.interval}
 
 
@@ -75,7 +77,16 @@ def summarise(part: EvaluationSet, problems: list[Problem], responses: list[Resp
         interval=kind,
         length=sum(len(response.token_ids) for response in responses) / max(1, len(responses)),
         unscored=len(problems) - len(kept),
+        bounds={k: bounds(n, c, k) for k in sorted(set(part.k)) if n},
     )
+
+
+def bounds(n: list[int], c: list[int], k: int) -> tuple[float, float]:
+    """Return the 95% interval of pass@k over problems, as interval() does for pass@1."""
+    values = [mean_pass_at_k([samples], [correct], k) for samples, correct in zip(n, c, strict=True)]
+    if all(value in (0.0, 1.0) for value in values):
+        return wilson(int(sum(values)), len(values))
+    return normal(values)
 
 
 def interval(n: list[int], c: list[int]) -> tuple[float, float, str]:
@@ -84,11 +95,15 @@ def interval(n: list[int], c: list[int]) -> tuple[float, float, str]:
         return math.nan, math.nan, "none"
     if max(n) == 1:
         return (*wilson(sum(c), len(n)), "wilson")
-    means = [correct / samples for samples, correct in zip(n, c, strict=True)]
-    mean = math.fsum(means) / len(means)
-    variance = math.fsum((value - mean) ** 2 for value in means) / max(1, len(means) - 1)
-    half = Z95 * math.sqrt(variance / len(means))
-    return max(0.0, mean - half), min(1.0, mean + half), "normal"
+    return (*normal([correct / samples for samples, correct in zip(n, c, strict=True)]), "normal")
+
+
+def normal(values: list[float]) -> tuple[float, float]:
+    """The interval of a mean over problems, cut to 0 and 1."""
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+    half = Z95 * math.sqrt(variance / len(values))
+    return max(0.0, mean - half), min(1.0, mean + half)
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:

@@ -116,6 +116,15 @@ METRICS = (
         "solution tokens",
     ),
     Metric(
+        "warm_start/<set>/pass@<k>",
+        "pass@k before the warm start",
+        "fraction",
+        "learning",
+        "up",
+        "Chance that at least one of k samples of the model as it comes is correct",
+        "problems",
+    ),
+    Metric(
         "warm_start/lr", "Warm-start learning rate", "", "learning", "neither", "Learning rate of the supervised stage"
     ),
     Metric(

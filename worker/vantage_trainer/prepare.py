@@ -1,6 +1,7 @@
 """Put a run together: model, generator, data, policy, and the last checkpoint when there is one."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from vantage_trainer import checkpoint, fork
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.critic import Critic
 from vantage_trainer.data import Problem, Tokenizer, load
+from vantage_trainer.data_files import id_in, imitated_file, training_files
 from vantage_trainer.failure import Failure
 from vantage_trainer.generation import Generator
 from vantage_trainer.journal import Journal
@@ -30,13 +32,13 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
     scorer = Scorer(spec.reward)
     model = model_folder(folder, spec)
     tokenizer = tokenizer_of(model)
-    problems = problems_of(folder / "data" / "train.jsonl", "train", spec, tokenizer, journal)
+    problems, imitated = training_problems(folder / "data", spec, tokenizer, journal)
     heldout = {
         part.name: problems_of(folder / "data" / f"{part.name}.jsonl", part.name, spec, tokenizer, journal)
         for part in spec.evaluation.sets
     }
-    if spec.warm_start is not None and not any(problem.solution for problem in problems):
-        raise Failure("no_solutions", "The warm start needs rows with a solution, and the training dataset has none.")
+    if spec.warm_start is not None and not any(problem.solution for problem in imitated):
+        raise Failure("no_solutions", "The warm start needs rows with a solution, and its dataset has none.")
     snapshot = _last_snapshot(folder, journal, int(place.name))
     parent = fork.read(folder) if snapshot is None else None
     generator = Generator(model, spec=spec, log=place / "generator.log")
@@ -51,6 +53,7 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
         sampler=Sampler(generator, tokenizer, scorer, spec.rollout),
         tokenizer=tokenizer,
         problems=problems,
+        imitated=imitated,
         heldout=heldout,
         progress=Progress(),
     )
@@ -91,6 +94,23 @@ def tokenizer_of(model: Path) -> Tokenizer:
 
     tokenizer: Any = AutoTokenizer.from_pretrained(model)
     return tokenizer
+
+
+def training_problems(
+    data: Path, spec: RunSpec, tokenizer: Tokenizer, journal: Journal
+) -> tuple[list[Problem], list[Problem]]:
+    """Read what is asked and what the warm start imitates; ids tell further files apart."""
+    problems = [
+        replace(problem, id=id_in(file, problem.id))
+        for file in training_files(spec)
+        for problem in problems_of(data / f"{file}.jsonl", file, spec, tokenizer, journal)
+    ]
+    own = [
+        problem
+        for file in imitated_file(spec)
+        for problem in problems_of(data / f"{file}.jsonl", file, spec, tokenizer, journal)
+    ]
+    return problems, own or problems
 
 
 def problems_of(path: Path, name: str, spec: RunSpec, tokenizer: Tokenizer, journal: Journal) -> list[Problem]:

@@ -12,6 +12,17 @@ def no_training_data(spec: RunSpec) -> Iterator[Refusal]:
         yield refuse("no_training_data", "data.train", "Choose the dataset to train on.")
 
 
+def more_training_data(spec: RunSpec) -> Iterator[Refusal]:
+    known = {spec.data.train}
+    for number, one in enumerate(spec.data.more):
+        path = f"data.more.{number}.dataset"
+        if not one.dataset.strip():
+            yield refuse("no_training_data", path, "Choose the dataset to train on too, or remove it.")
+        elif one.dataset in known:
+            yield refuse("trained_on_twice", path, "{dataset} is trained on already; remove it.", dataset=one.dataset)
+        known.add(one.dataset)
+
+
 def difficulty_crossed(spec: RunSpec) -> Iterator[Refusal]:
     if spec.data.difficulty is not None and spec.data.difficulty[0] > spec.data.difficulty[1]:
         yield refuse(
@@ -72,6 +83,7 @@ def more_than_sampled(spec: RunSpec) -> Iterator[Refusal]:
 
 CHECKS: tuple[RunCheck, ...] = (
     no_training_data,
+    more_training_data,
     difficulty_crossed,
     no_evaluation_data,
     same_name_twice,

@@ -35,6 +35,7 @@ class Run:
     sampler: Sampler
     tokenizer: Tokenizer
     problems: list[Problem]
+    imitated: list[Problem]
     heldout: dict[str, list[Problem]]
     progress: Progress
     started: float = field(default_factory=time.monotonic)
@@ -99,24 +100,29 @@ class Run:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate on all held-out sets; returns the metrics."""
-        values: dict[str, float] = {}
         began = time.perf_counter()
+        values = self.evaluate_as()
+        if values:
+            self.progress.score = values[f"eval/{self.spec.evaluation.sets[0].name}/mean"]
+            values["time/evaluate"] = time.perf_counter() - began
+        return values
+
+    def evaluate_as(self, name: str = "eval") -> dict[str, float]:
+        """Evaluate on all held-out sets; the metrics' names begin with this one."""
+        values: dict[str, float] = {}
         for part in self.spec.evaluation.sets:
             self.phase("evaluating")
             with self.stop.abandonable():
                 found = evaluate(part, self.heldout[part.name], self.sampler, self.seed_of)
             self._report(found)
-            values |= found.metrics()
-        if values:
-            self.progress.score = values[f"eval/{self.spec.evaluation.sets[0].name}/mean"]
-            values["time/evaluate"] = time.perf_counter() - began
+            values |= found.metrics(name)
         return values
 
     def _report(self, found: Evaluation) -> None:
         step = self.progress.step
         if not found.n:
             raise Failure("reward_failed", f"No sample of the evaluation set {found.name} could be scored.")
-        self.journal.event(step, "evaluation", found.event())
+        self.journal.event(step, "evaluation", found.event() | {"stage": self.progress.stage})
         if found.unscored:
             self.journal.warning(
                 step, f"{found.unscored} problems of {found.name} could not be scored and are left out."

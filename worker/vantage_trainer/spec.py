@@ -40,12 +40,21 @@ class Model(Section):
     revision: str | None = setting(None, "Revision", advanced=True)
     dtype: Literal["float32", "bfloat16"] = setting("float32", "Precision")
     system_prompt: str | None = setting(None, "System prompt", advanced=True)
-    chat_template: str | None = setting(None, "Chat template", "Empty: the model's own", advanced=True)
+    chat_template: str | None = setting(None, "Chat template", "Empty: the model's own, if it has one", advanced=True)
     lora: Lora | None = setting(None, "LoRA", "Empty: all weights are trained")
+
+
+class TrainingSet(Section):
+    model_config = ConfigDict(title="Dataset")
+
+    dataset: str = setting("", "Dataset")
 
 
 class Data(Section):
     train: str = setting("", "Training dataset")
+    more: list[TrainingSet] = setting(
+        [], "More training datasets", "Their problems are mixed with those of the first", advanced=True
+    )
     prompt_limit: Count = setting(512, "Prompt limit", unit="tokens")
     over_limit: Literal["refuse", "drop"] = setting("refuse", "Prompts over the limit", advanced=True)
     shuffle_seed: int | None = setting(None, "Shuffle seed", "Empty: the run's seed", advanced=True)
@@ -73,9 +82,19 @@ class Reward(Section):
 
 
 class WarmStart(Section):
+    dataset: str | None = setting(None, "Dataset", "Whose solutions are imitated; empty: those of the training dataset")
     steps: Count = setting(400, "Steps")
     batch: Count = setting(64, "Examples per step")
     learning_rate: Positive = setting(1e-3, "Learning rate")
+    ending: str = setting(
+        "",
+        "Ending",
+        "Put after each solution; {answer} stands for the expected answer, \\n for a new line",
+        advanced=True,
+    )
+    solution_limit: Count | None = setting(
+        None, "Longest solution", "Longer ones are left out; empty: none", unit="tokens", advanced=True
+    )
 
 
 class Rollout(Section):
@@ -131,6 +150,7 @@ class Evaluation(Section):
     sets: list[EvaluationSet] = setting([], "Sets")
     every_steps: Annotated[int, Field(ge=0)] = setting(20, "Every", "0: never", unit="steps")
     before_first: bool = setting(True, "Before the first step")
+    before_warm_start: bool = setting(False, "Before the warm start", "Of the model as it comes", advanced=True)
 
 
 class Checkpoint(Section):

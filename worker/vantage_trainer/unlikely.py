@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from vantage_trainer.data_files import imitated_file, training_files
 from vantage_trainer.refusal import Refusal, RunCheck, refuse
 from vantage_trainer.spec import RunSpec
 
@@ -27,8 +28,9 @@ def nothing_evaluated(spec: RunSpec) -> Iterator[Refusal]:
 
 
 def evaluated_on_training_data(spec: RunSpec) -> Iterator[Refusal]:
+    trained = {**training_files(spec), **imitated_file(spec)}.values()
     for number, chosen in enumerate(spec.evaluation.sets):
-        if chosen.dataset.strip() and chosen.dataset == spec.data.train:
+        if chosen.dataset.strip() and chosen.dataset in trained:
             yield refuse(
                 "evaluated_on_training_data",
                 f"evaluation.sets.{number}.dataset",

@@ -4,6 +4,7 @@ import random
 import time
 
 from vantage_trainer.data import Problem, Tokenizer
+from vantage_trainer.failure import Failure
 from vantage_trainer.run import Run
 from vantage_trainer.schedule import warm_start_rate
 from vantage_trainer.sequences import Sequence
@@ -16,6 +17,7 @@ def warm_start(run: Run) -> None:
     """Take the remaining supervised steps, then begin reinforcement learning with a fresh optimizer."""
     settings = run.spec.warm_start
     if settings is not None and run.progress.stage == "warm_start":
+        _evaluate_first(run)
         _imitate(run, settings)
     if run.progress.stage == "warm_start":
         run.policy.fresh_optimizer()
@@ -26,14 +28,27 @@ def warm_start(run: Run) -> None:
             run.save()
 
 
-def solutions(problems: list[Problem], tokenizer: Tokenizer) -> list[Sequence]:
-    """Turn rows with a solution into sequences that end as a sampled answer does."""
+def solutions(problems: list[Problem], tokenizer: Tokenizer, settings: WarmStart) -> list[Sequence]:
+    """Turn rows with a solution, not too long a one, into sequences that end as a sampled answer does."""
     written = [problem for problem in problems if problem.solution]
-    return [_sequence(index, problem, tokenizer) for index, problem in enumerate(written)]
+    made = [_sequence(index, problem, tokenizer, settings.ending) for index, problem in enumerate(written)]
+    limit = settings.solution_limit
+    return [one for one in made if limit is None or len(one.response_ids) <= limit]
+
+
+def _evaluate_first(run: Run) -> None:
+    """Evaluate the model as it comes, where the spec asks for it; a stage resumed amid its steps has passed that."""
+    if not run.spec.evaluation.before_warm_start or run.progress.step > 0:
+        return
+    run.journal.event(0, "waiting", {"what": "the generator's engine", "since": time.time()})
+    with run.stop.abandonable():
+        run.generator.wait_ready()
+    with run.counted():
+        run.journal.metrics(0, run.evaluate_as("warm_start"))
 
 
 def _imitate(run: Run, settings: WarmStart) -> None:
-    examples = solutions(run.problems, run.tokenizer)
+    examples = _examples(run, settings)
     run.journal.event(run.progress.step, "stage", {"name": "warm_start", "steps": settings.steps})
     while run.progress.step < settings.steps:
         run.stop.check()
@@ -74,8 +89,22 @@ def _save_when_due(run: Run) -> None:
         run.save()
 
 
-def _sequence(index: int, problem: Problem, tokenizer: Tokenizer) -> Sequence:
-    ids = list(tokenizer(problem.solution, add_special_tokens=False)["input_ids"])
+def _examples(run: Run, settings: WarmStart) -> list[Sequence]:
+    """Return what is imitated, and tell how many solutions are too long for it."""
+    examples = solutions(run.imitated, run.tokenizer, settings)
+    num_written = sum(bool(problem.solution) for problem in run.imitated)
+    limit = settings.solution_limit
+    if not examples:
+        raise Failure("no_solutions", f"No solution is within the warm start's limit of {limit} tokens: raise it.")
+    if len(examples) < num_written and run.progress.step == 0:
+        left_out = f"{num_written - len(examples)} of {num_written} solutions are longer than {limit} tokens"
+        run.journal.warning(0, f"{left_out} and are not imitated.")
+    return examples
+
+
+def _sequence(index: int, problem: Problem, tokenizer: Tokenizer, ending: str) -> Sequence:
+    text = problem.solution + ending.replace("{answer}", problem.answer)
+    ids = list(tokenizer(text, add_special_tokens=False)["input_ids"])
     if ids[-1:] != [tokenizer.eos_token_id]:  # a solution may spell its end out
         ids.append(tokenizer.eos_token_id)
     return Sequence(problem.prompt_ids, ids, [0.0] * len(ids), index=index)

@@ -8,6 +8,7 @@ from typing import Self
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Left, Length
 from django.http import QueryDict
+from vantage_trainer.data_files import file_of, id_in
 
 from vantage.datasets.models import Row
 from vantage.numbers import whole
@@ -138,15 +139,24 @@ def _wholes(samples: QuerySet[Sample]) -> dict[int, Whole]:
 
 
 def _expected(by_group: dict[int, list[Sample]]) -> dict[str, str]:
-    """The answers in the training dataset, by prompt id: that is the row's number."""
+    """The answers in the training datasets, by prompt id: it tells the dataset and the row's number."""
     firsts = [rows[0] for rows in by_group.values()]
     if not firsts:
         return {}
-    ids = {one.prompt_id for one in firsts}
-    numbers = [number for text in ids if (number := whole(text, 2**31 - 1)) is not None]
-    version = Run.objects.values_list("datasets", flat=True).get(pk=firsts[0].run_id).get("train")
-    rows = Row.objects.filter(version=version, number__in=numbers).values_list("number", "answer")
-    return {str(number): answer for number, answer in rows}
+    versions = Run.objects.values_list("datasets", flat=True).get(pk=firsts[0].run_id)
+    by_file: dict[str, list[int]] = {}
+    for file, row in {file_of(one.prompt_id) for one in firsts}:
+        if (number := whole(row, 2**31 - 1)) is not None:
+            by_file.setdefault(file, []).append(number)
+    return {
+        id_in(file, str(number)): answer
+        for file, numbers in by_file.items()
+        for number, answer in _answers(versions.get(file), numbers)
+    }
+
+
+def _answers(version: int | None, numbers: list[int]) -> QuerySet:
+    return Row.objects.filter(version=version, number__in=numbers).values_list("number", "answer")
 
 
 def beginnings(samples: QuerySet[Sample]) -> QuerySet[Sample]:

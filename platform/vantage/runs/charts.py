@@ -51,6 +51,14 @@ CHARTS = (
         own_steps=True,
     ),
     Chart(
+        "before",
+        "learning",
+        "Before the warm start",
+        "Held-out pass@k of the model as it comes.",
+        ("warm_start/*/pass@*",),
+        own_steps=True,
+    ),
+    Chart(
         "pass",
         "learning",
         "Held-out pass@k",
@@ -183,6 +191,8 @@ def expected(spec: RunSpec) -> set[str]:
     if spec.warm_start is None:
         unused.add("warm_start/loss")
     passes = {f"eval/{one.name}/pass@{k}" for one in spec.evaluation.sets for k in one.k}
+    if spec.evaluation.before_warm_start and spec.warm_start is not None:
+        passes |= {f"warm_start/{key.removeprefix('eval/')}" for key in passes}
     return (always - unused) | passes | (part_keys(spec) - repeated(spec))
 
 
@@ -229,7 +239,7 @@ def title_of(key: str) -> str:
     if metric is None:
         return key
     pieces = [given for wanted, given in zip(metric.name.split("/"), key.split("/"), strict=True) if "<" in wanted]
-    if key.startswith("eval/"):
+    if key.startswith(("eval/", "warm_start/")):
         return " ".join(reversed(pieces)) if len(pieces) > 1 else f"{metric.title} {pieces[0]}"
     return " ".join(pieces) or metric.title
 
@@ -249,7 +259,7 @@ def _keys(chart: Chart, known: list[str]) -> list[str]:
 
 def _others(known: list[str]) -> list[str]:
     charted = {key for chart in CHARTS for key in _keys(chart, known)}
-    ends = {key for key in known if key.startswith("eval/") and key.rsplit("/", 1)[-1] in INTERVAL}
+    ends = {key for key in known if key.startswith(("eval/", "warm_start/")) and key.rsplit("/", 1)[-1] in INTERVAL}
     return [key for key in known if key not in charted | ends | UNCHARTED]
 
 

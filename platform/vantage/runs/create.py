@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Max
+from vantage_trainer.data_files import data_files, training_files
 from vantage_trainer.refusal import Refusal, refuse
 from vantage_trainer.refusals import refusals
 from vantage_trainer.spec import RunSpec
@@ -100,13 +101,14 @@ def all_refusals(team: Team, spec: RunSpec, fork: tuple[Run, int] | None = None)
 def references(spec: RunSpec) -> dict[str, str]:
     """Return every dataset that the run names, by the field that names it."""
     sets = {f"evaluation.sets.{number}.dataset": one.dataset for number, one in enumerate(spec.evaluation.sets)}
-    return {"data.train": spec.data.train} | sets
+    more = {f"data.more.{number}.dataset": one.dataset for number, one in enumerate(spec.data.more)}
+    own = {"warm_start.dataset": spec.warm_start.dataset} if spec.warm_start and spec.warm_start.dataset else {}
+    return {"data.train": spec.data.train} | more | own | sets
 
 
 def _files(team: Team, spec: RunSpec) -> dict[str, int]:
     """Return which version becomes which file of the run folder."""
-    named = {"train": spec.data.train} | {one.name: one.dataset for one in spec.evaluation.sets}
-    found = {name: lookup(team, reference) for name, reference in named.items()}
+    found = {name: lookup(team, reference) for name, reference in data_files(spec).items()}
     return {name: version.pk for name, version in found.items() if version}
 
 
@@ -118,10 +120,13 @@ def _unknown_datasets(team: Team, spec: RunSpec) -> Iterator[Refusal]:
 
 
 def _nothing_to_imitate(team: Team, spec: RunSpec) -> Iterator[Refusal]:
-    sentence = "The warm start imitates worked solutions, and {reference} has none; turn it off or train on other data."
-    version = lookup(team, spec.data.train) if spec.warm_start else None
-    if version is not None and not version.has_solutions:
-        yield refuse("no_solutions", "warm_start", sentence, reference=str(version))
+    sentence = "The warm start imitates worked solutions, and {reference} has none; turn it off or choose other data."
+    if spec.warm_start is None:
+        return
+    named = [spec.warm_start.dataset] if spec.warm_start.dataset else list(training_files(spec).values())
+    versions = [version for reference in named if (version := lookup(team, reference))]
+    if versions and not any(version.has_solutions for version in versions):
+        yield refuse("no_solutions", "warm_start", sentence, reference=" and ".join(map(str, versions)))
 
 
 def _fits_nowhere(spec: RunSpec) -> Iterator[Refusal]:

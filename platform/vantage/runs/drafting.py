@@ -30,7 +30,13 @@ def choices_of(versions: list[DatasetVersion]) -> Choices:
     """What the form offers where a spec names a dataset."""
     pairs = [(str(version), f"{version} · {version.num_rows:,} problems") for version in versions]
     offered = [("", "Choose a dataset"), *pairs]
-    return {"data.train": offered, "evaluation.sets.*.dataset": offered}
+    imitated = [("", "The training dataset"), *pairs]
+    return {
+        "data.train": offered,
+        "data.more.*.dataset": offered,
+        "warm_start.dataset": imitated,
+        "evaluation.sets.*.dataset": offered,
+    }
 
 
 def first_draft(versions: list[DatasetVersion]) -> RunSpec:
