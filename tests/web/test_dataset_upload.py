@@ -37,10 +37,18 @@ def stored() -> list[tuple[str, str, str]]:
     return list(Row.objects.order_by("number").values_list("prompt", "answer", "solution"))
 
 
-def test_gsm8k_is_taken_as_it_is(people: Any, client_of: Clients) -> None:
+def test_gsm8k_is_taken_without_the_marks_of_its_calculator(people: Any, client_of: Clients) -> None:
     answer = "Half of 48 is <<48/2=24>>24.\nTogether 72.\n#### 72"
     create(client_of(people.member), jsonl({"question": "How many?", "answer": answer}))
-    assert stored() == [("How many?", "72", "Half of 48 is <<48/2=24>>24.\nTogether 72.")]
+    assert stored() == [("How many?", "72", "Half of 48 is 24.\nTogether 72.")]
+    page = client_of(people.member).get(f"/datasets/{Dataset.objects.get().pk}/").content.decode()
+    assert "<dt>Leave out calculator marks</dt><dd>yes</dd>" in page
+
+
+def test_the_marks_of_a_calculator_are_kept_when_asked(people: Any, client_of: Clients) -> None:
+    answer = "Half of 48 is <<48/2=24>>24.\n#### 24"
+    create(client_of(people.member), jsonl({"question": "How many?", "answer": answer}), drop_calculator="off")
+    assert stored() == [("How many?", "24", "Half of 48 is <<48/2=24>>24.")]
 
 
 def test_mawps_keeps_its_floats_as_written(people: Any, client_of: Clients) -> None:

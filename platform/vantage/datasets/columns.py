@@ -1,5 +1,6 @@
 """Which columns of a file are the prompt, the answer and the worked solution."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -11,6 +12,7 @@ from vantage.datasets.reading import Record, Written
 from vantage.stored import Json
 
 MARK = "####"
+CALCULATOR = re.compile(r"<<[^<>\n]*>>")
 SAMPLE = 100
 PROMPT_NAMES = ["prompt", "question", "problem", "input", "instruction", "query"]
 ANSWER_NAMES = ["answer", "target", "final_answer", "label", "output", "expected", "result", "solution"]
@@ -25,6 +27,9 @@ class Columns(BaseModel):
     answer: str = setting("", "Answer")
     answer_after: str | None = setting(None, "Answer stands after", "Text before this mark becomes the solution: ####")
     solution: str | None = setting(None, "Worked solution", "What a warm start imitates")
+    drop_calculator: bool = setting(
+        False, "Leave out calculator marks", "<<48/2=24>> in worked solutions, as GSM8K has"
+    )
 
 
 def names(records: Iterable[Record]) -> list[str]:
@@ -41,12 +46,14 @@ def guess(records: Sequence[Record]) -> Columns:
     answer = first(lower, ANSWER_NAMES, [name for name in columns if name != prompt])
     solution = next((lower[name] for name in SOLUTION_NAMES if name in lower and lower[name] != answer), None)
     marked = [MARK in str(record.columns.get(answer, "")) for record in records if record.columns]
+    written = [str(record.columns.get(solution or answer, "")) for record in records]
     return Columns(
         prompt=body or prompt,
         prompt_end=prompt if body else None,
         answer=answer,
         answer_after=MARK if marked and sum(marked) >= 0.9 * len(marked) else None,
         solution=None if any(marked) else solution,
+        drop_calculator=any(CALCULATOR.search(text) for text in written),
     )
 
 
@@ -76,6 +83,8 @@ def row(record: Record, columns: Columns) -> NewRow | Problem:
         if not mark:
             return Problem("answer", record.place, f"has no “{columns.answer_after}” in its answer.")
         solution, answer = solution or before.rstrip(), after
+    if columns.drop_calculator:
+        solution = CALCULATOR.sub("", solution)
     if not prompt.strip():
         return Problem("prompt", record.place, "has an empty prompt.")
     if not answer.strip():

@@ -1,7 +1,5 @@
 """How a run names a dataset version: `name@number`, inside its team."""
 
-from dataclasses import dataclass
-
 from django.db.models import F
 
 from vantage.datasets.models import DatasetVersion
@@ -33,16 +31,3 @@ def choices(team: Team) -> list[tuple[str, str]]:
         (f"{name}@{number}", f"{name}@{number} ({num_rows:,} rows)")
         for name, number, num_rows in versions.values_list("name", "number", "num_rows")
     ]
-
-
-@dataclass(frozen=True)
-class Overlap:
-    """Rows of an evaluation version whose exact prompt is trained on: how many, and the first numbers."""
-
-    num: int
-    numbers: list[int]
-
-
-def overlap(training: DatasetVersion, evaluation: DatasetVersion) -> Overlap:
-    shared = evaluation.rows.filter(prompt__in=training.rows.values("prompt")).order_by("number")
-    return Overlap(shared.count(), list(shared.values_list("number", flat=True)[:20]))

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import islice
+from pathlib import Path
 
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files import File
 from django.utils import timezone
 
 from vantage.datasets.columns import SAMPLE, Columns, names, row
@@ -21,10 +22,10 @@ NUM_PREVIEWED = 5
 MOST_COLUMNS = 1000
 
 
-def keep(team: Team, user: User, name: str, file: UploadedFile) -> Upload:
+def keep(team: Team, user: User, name: str, file: File) -> Upload:
     """Store the file, in pieces, until its columns are mapped. ValueError says why it is not taken."""
     forget_old()
-    filename = storable(file.name or "file")[:255]
+    filename = storable(Path(file.name or "file").name)[:255]
     upload = Upload(team=team, created_by=user, name=name, filename=filename)
     upload.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:

@@ -103,7 +103,9 @@ def origin(version: DatasetVersion) -> list[tuple[str, str]]:
     titles = {key: info.title or key for key, info in Columns.model_fields.items()}
     said = [(key, str(value)) for key, value in source.get("parameters", {}).items()]
     columns = source.get("columns", {})
-    said += [(title, columns[key]) for key, title in titles.items() if columns.get(key)]
+    said += [
+        (title, "yes" if columns[key] is True else columns[key]) for key, title in titles.items() if columns.get(key)
+    ]
     said += [(TITLES[kind], f"{number} left out") for kind, number in source.get("left_out", {}).items()]
     return [(title, showable(value)) for title, value in said]
 

@@ -24,6 +24,7 @@ from vantage.runs.create import AlreadyLaunched, Refused, all_refusals, create_r
 from vantage.runs.drafting import choices_of, copy_name, estimate, first_draft, reference_for, tags_of_copy, versions_of
 from vantage.runs.launch_token import INCOMPLETE, is_whole, launch_token
 from vantage.runs.models import Run
+from vantage.runs.overlaps import overlaps
 from vantage.runs.pages.own import own_run
 from vantage.runs.pages.trying import Tried, queue_dry_run, tried
 from vantage.runs.tidying import clean_name, clean_tags
@@ -191,7 +192,8 @@ def refused(draft: Draft, bound: Bound[RunSpec], spec: RunSpec) -> Bound[RunSpec
 
 def noted(draft: Draft, spec: RunSpec) -> list[Refusal]:
     """What deserves a word; a fork has its parent's weights and misses no warm start."""
-    return [note for note in pointless(spec) if not (draft.fork and note.path == "warm_start")]
+    pointed = [note for note in pointless(spec) if not (draft.fork and note.path == "warm_start")]
+    return pointed + list(overlaps(draft.team, spec))
 
 
 def sentences(root: FormField | None) -> dict[str, list[str]]:
