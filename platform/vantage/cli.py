@@ -9,6 +9,7 @@ import django
 from django.core.management import execute_from_command_line
 
 from vantage import environment, first_start
+from vantage.recipe_files import add_recipe_arguments, files_of
 from vantage.running import Running
 from vantage.up import Options, up
 
@@ -52,6 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     node.add_argument("--cores", default="", help="keep its runs to these cores, as in 0-3,6 (default: all)")
     link = _command(commands, "login-link", "make a one-time login link for the first admin", _login_link)
     link.add_argument("--user", help="make it for this user")
+    recipe = _command(commands, "recipe", "queue a ready-made run on problem sets that you have", _recipe)
+    recipe.add_argument("name", choices=["smollm2"], help="smollm2: SmolLM2-135M-Instruct on word problems")
+    add_recipe_arguments(recipe)
     manage = _command(commands, "manage", "run a Django management command", _manage)
     manage.add_argument("rest", nargs=argparse.REMAINDER)
     return parser
@@ -96,6 +100,16 @@ def _login_link(arguments: argparse.Namespace) -> int:
             f"Vantage does not run in {home}: start it with `vantage up`, which prints a login link itself."
         )
     print(running.address + first_start.login_path(arguments.user))
+    return 0
+
+
+def _recipe(arguments: argparse.Namespace) -> int:
+    files = files_of(arguments)
+    home = environment.home()
+    environment.enter(home)
+    running = Running.read(home)
+    address = running.address if running and running.owner.alive() else ""
+    print((address or "") + first_start.queue_smollm2(files))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import django
 from django.core.management import call_command
@@ -65,6 +66,17 @@ def queue_demo() -> str:
         if Run.objects.filter(team=team).exists():
             return reverse("runs")
         return reverse("run", args=[queue_demo(team, user).pk])
+
+
+def queue_smollm2(files: dict[str, Path]) -> str:
+    """Queue the recipe smollm2 on these files for the first admin's team; returns the path of the run's page."""
+    django.setup()
+    from vantage.runs.recipe import queue_smollm2
+    from vantage.teams.setup import ensure_first_team
+
+    with _connected():
+        user, team = ensure_first_team()
+        return reverse("run", args=[queue_smollm2(team, user, files).pk])
 
 
 def login_page() -> str:
