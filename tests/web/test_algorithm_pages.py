@@ -10,6 +10,7 @@ from django.test import Client
 from vantage.algorithms.describe import differences, in_short, parts
 from vantage.algorithms.formula.objective import formula
 from vantage.algorithms.models import Algorithm, AlgorithmVersion
+from vantage.algorithms.sources import SOURCES
 from vantage.algorithms.store import choices, find, save
 from vantage.algorithms.words import WORDS
 from vantage.form_shapes import fields_of
@@ -147,6 +148,32 @@ def test_an_import_that_is_no_algorithm_gets_a_sentence(
     assert refused.status_code == 400
     assert sentence in refused.content.decode()
     assert not Algorithm.objects.exists()
+
+
+def test_two_algorithms_stand_side_by_side_with_their_differences_marked(people: Any, client_of: Clients) -> None:
+    save(people.team, people.member, "mine", PRESETS["dapo"].algorithm, "")
+    client = client_of(people.viewer)
+    page = client.get("/algorithms/compare/", {"left": "grpo", "right": "mine@1"}).content.decode()
+    assert "GRPO and mine@1" in page and "of=grpo&amp;of=mine%401" in page
+    assert page.count('class="other"') > 10
+    same = client.get("/algorithms/compare/", {"left": "grpo", "right": "grpo"}).content.decode()
+    assert "The two compute the same." in same and 'class="other"' not in same
+    unknown = client.get("/algorithms/compare/", {"left": "no\x00such"}, follow=True).content.decode()
+    assert "choose a preset or name@number" in unknown
+    assert client_of(people.outsider).get("/algorithms/compare/", {"left": "mine@1"}).status_code == 302
+
+
+def test_every_choice_but_the_plainest_names_its_source() -> None:
+    without = {"NoBaseline", "NoTrustRegion", "NoCorrection", "MaskCorrection", "RejectCorrection", "Deviation"}
+    kinds = {part.__name__ for part in all_parts() if "kind" in part.model_fields} - without
+    assert kinds <= set(SOURCES)
+    assert [part.sources for part in parts(PRESETS["gspo"].algorithm)][2] == ["Zheng 2025 (arXiv:2507.18071)"]
+
+
+def test_every_source_is_of_something_that_exists() -> None:
+    options = {f"{part.__name__}.{name}" for part in all_parts() for name in part.model_fields}
+    known = {part.__name__ for part in all_parts()} | options
+    assert {key.split("=")[0] for key in SOURCES} <= known
 
 
 def test_an_own_algorithm_is_found_by_name_and_number_in_its_team(people: Any) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from vantage_trainer.composition import Algorithm
 
+from vantage.algorithms.sources import sources_of
 from vantage.algorithms.words import WORDS
 from vantage.forms_from_schema import FormField, form
 
@@ -29,14 +30,21 @@ class PartInWords:
     choice: str = ""
     meaning: str = ""
     options: list[Option] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Difference:
+    """A choice or option of two algorithms; empty where one does not have it."""
+
     path: str
     title: str
     left: str
     right: str
+
+    @property
+    def is_other(self) -> bool:
+        return self.left != self.right
 
 
 def algorithm_form(algorithm: Algorithm | dict[str, object]) -> FormField:
@@ -45,12 +53,13 @@ def algorithm_form(algorithm: Algorithm | dict[str, object]) -> FormField:
 
 def parts(algorithm: Algorithm) -> list[PartInWords]:
     """The composition as a table."""
-    return [in_words(node) for node in algorithm_form(algorithm).children if node.widget != "hidden"]
+    nodes = [node for node in algorithm_form(algorithm).children if node.widget != "hidden"]
+    return [in_words(node, sources_of(getattr(algorithm, node.path))) for node in nodes]
 
 
-def in_words(node: FormField) -> PartInWords:
+def in_words(node: FormField, sources: list[str]) -> PartInWords:
     chosen = next((branch for branch in node.children if branch.widget == "variant" and branch.on), None)
-    told = PartInWords(node.path, node.title, node.help)
+    told = PartInWords(node.path, node.title, node.help, sources=sources)
     if chosen:
         told.choice, told.meaning = chosen.title, chosen.help
     told.options = list(options((chosen or node).children))
@@ -86,13 +95,22 @@ def in_short(algorithm: Algorithm) -> list[str]:
 
 
 def differences(left: Algorithm, right: Algorithm) -> list[Difference]:
-    """Each choice and option in which two algorithms differ; an option that one does not have is empty there."""
+    """Each choice and option in which two algorithms differ."""
+    return [one for one in side_by_side(left, right) if one.is_other]
+
+
+def side_by_side(left: Algorithm, right: Algorithm) -> list[Difference]:
+    """Each choice and option that either of two algorithms has."""
     mine, theirs = flat(left), flat(right)
     return [
         Difference(key, (mine.get(key) or theirs[key])[0], mine.get(key, ("", ""))[1], theirs.get(key, ("", ""))[1])
-        for key in dict.fromkeys([*mine, *theirs])
-        if mine.get(key, ("", ""))[1] != theirs.get(key, ("", ""))[1]
+        for key in sorted(dict.fromkeys([*mine, *theirs]), key=part_order)
     ]
+
+
+def part_order(key: str) -> int:
+    """Keep what belongs to one part together."""
+    return list(Algorithm.model_fields).index(key.split(" ")[0].split(".")[0])
 
 
 def flat(algorithm: Algorithm) -> dict[str, tuple[str, str]]:

@@ -39,12 +39,17 @@ def find(team: Team, reference: str) -> Composition:
     """The composition that a preset's name or `name@number` means in the team. ValueError says what to change."""
     if reference in PRESETS:
         return PRESETS[reference].algorithm
-    name, _, number = reference.rpartition("@")
-    versions = AlgorithmVersion.objects.of_team(team).filter(algorithm__name=storable(name))
-    version = versions.filter(number=meant).first() if (meant := whole(number, 2**31 - 1)) is not None else None
+    version = version_of(team, reference)
     if version is None:
         raise ValueError(f"There is no algorithm “{reference}” in this team: choose a preset or name@number.")
     return version.parts
+
+
+def version_of(team: Team, reference: str) -> AlgorithmVersion | None:
+    """The team's own version that `name@number` means."""
+    name, _, number = reference.rpartition("@")
+    versions = AlgorithmVersion.objects.of_team(team).filter(algorithm__name=storable(name))
+    return versions.filter(number=meant).first() if (meant := whole(number, 2**31 - 1)) is not None else None
 
 
 def title_of(reference: str) -> str:

@@ -2,11 +2,12 @@
 
 from django.urls import URLPattern, path
 
-from vantage.algorithms import editing, explaining, views
+from vantage.algorithms import comparing, editing, explaining, views
 
 urlpatterns: list[URLPattern] = [
     path("", views.algorithms, name="algorithms"),
     path("new/", editing.new, name="algorithm_new"),
+    path("compare/", comparing.compared, name="algorithms_compared"),
     path("explain/", explaining.explain, name="algorithm_explain"),
     path("import/", editing.import_json, name="algorithm_import"),
     path("presets/<slug:name>/", views.preset, name="preset"),
