@@ -1,4 +1,6 @@
 import errno
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,101 @@ def test_a_damaged_one_is_named_and_the_one_before_is_used(tmp_path: Path, name:
     found, [sentence] = checkpoint.load_last(tmp_path)
     assert found is not None and found.progress.step == 1
     assert "step-000002" in sentence
+
+
+def breaks(folder: Path, how: str) -> None:
+    """Do to a checkpoint what disks, people and other versions do."""
+    target, manifest = folder / "exp_avg.safetensors", folder / "manifest.json"
+    if how == "a folder in place of a file":
+        target.unlink()
+        target.mkdir()
+    elif how == "an empty file":
+        target.write_bytes(b"")
+    elif how == "an empty manifest":
+        manifest.write_bytes(b"")
+    elif how == "a folder in place of the manifest":
+        manifest.unlink()
+        manifest.mkdir()
+    elif how == "a file in place of it":
+        shutil.rmtree(folder)
+        folder.write_text("")
+    elif how == "a manifest of something else":
+        manifest.write_text("[]")
+    elif how == "a format of the future":
+        manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
+    else:
+        tell(folder, {"progress": snapshot(2).progress.to_json() | {"mood": 1}, "adam_steps": 2})
+
+
+def tell(folder: Path, state: dict) -> None:
+    """Write another state with a manifest that fits it."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "state.json").write_text(json.dumps(state))
+    manifest["files"]["state.json"] = checkpoint._digest(folder / "state.json")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("a folder in place of a file", "is damaged: exp_avg.safetensors is not as it was written"),
+        ("an empty file", "is damaged: exp_avg.safetensors"),
+        ("an empty manifest", "has no manifest"),
+        ("a folder in place of the manifest", "has no manifest"),
+        ("a file in place of it", "has no manifest"),
+        ("a manifest of something else", "holds something else than this version of Vantage writes"),
+        ("a format of the future", "was written by another version of Vantage (format 99)"),
+        ("a state of the future", "holds something else than this version of Vantage writes"),
+    ],
+)
+def test_whatever_stands_in_place_of_a_checkpoint_is_told_and_passed_over(how: str, told: str, tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    breaks(save(tmp_path, 2), how)
+    found, [sentence] = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 1
+    assert sentence.startswith("The checkpoint step-000002 ") and told in sentence
+    save(tmp_path, 2)
+    found, sentences = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 2 and not sentences
+
+
+def test_one_that_may_not_be_read_is_told_and_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, 1)
+    save(tmp_path, 2)
+    digest = checkpoint._digest
+
+    def forbidden(path: Path) -> str:
+        if path.parent.name == "step-000002":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return digest(path)
+
+    monkeypatch.setattr(checkpoint, "_digest", forbidden)
+    found, sentences = checkpoint.load_last(tmp_path)
+    assert found is not None and found.progress.step == 1
+    assert sentences == ["The checkpoint step-000002 cannot be read (Permission denied)."]
+
+
+def test_one_that_others_wait_for_is_not_pruned_until_they_have_it(tmp_path: Path) -> None:
+    save(tmp_path, 1, keep_last=1)
+    (tmp_path / checkpoint.KEEP).mkdir()
+    (tmp_path / checkpoint.KEEP / "step-000001").touch()
+    save(tmp_path, 2, keep_last=1)
+    save(tmp_path, 3, keep_last=1)
+    assert [folder.name for folder in checkpoint.found(tmp_path)] == ["step-000001", "step-000003"]
+    (tmp_path / checkpoint.KEEP / "step-000001").unlink()
+    save(tmp_path, 4, keep_last=1)
+    assert [folder.name for folder in checkpoint.found(tmp_path)] == ["step-000004"]
+
+
+def test_a_checkpoint_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path, 1)
+    usage = shutil.disk_usage(tmp_path)._replace(free=1_000_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
+    monkeypatch.setattr(checkpoint, "_write", lambda *given: pytest.fail("it was begun"))
+    with pytest.raises(Failure, match=r"needs 17 MB, and 1 MB are free .* free some space .* then resume") as caught:
+        save(tmp_path, 2)
+    assert caught.value.code == "out_of_disk"
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
 
 
 def test_what_a_run_writes_after_it_passed_over_a_damaged_one_is_kept_in_its_place(tmp_path: Path) -> None:

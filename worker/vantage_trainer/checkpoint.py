@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -17,6 +18,9 @@ from vantage_trainer.progress import Progress
 
 FORMAT = 1
 CHUNK = 1 << 22
+KEEP = ".keep"  # in the checkpoints' folder: files here name those that the platform asks to keep
+FLOAT_BYTES = 4
+SPARE = 16 << 20  # bytes that are left for journals and for what a file system adds
 CRITIC = "critic-"
 
 
@@ -36,15 +40,15 @@ def save(root: Path, snapshot: Snapshot, *, keep_last: int, keep_best: bool) -> 
     folder = root / snapshot.progress.folder
     draft = root / f".{folder.name}.partial"
     for leftover in root.glob(".*.partial"):
-        shutil.rmtree(leftover)
+        _remove(leftover)
     draft.mkdir(parents=True)
     try:
+        _check_room(draft, snapshot)
         _write(draft, snapshot)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    if folder.exists():
-        shutil.rmtree(folder)
+    _remove(folder)
     os.rename(draft, folder)
     _sync(root)
     prune(root, keep_last=keep_last, keep_best=keep_best)
@@ -52,8 +56,17 @@ def save(root: Path, snapshot: Snapshot, *, keep_last: int, keep_best: bool) -> 
 
 
 def load(folder: Path) -> Snapshot:
-    """Read a checkpoint after comparing every file with its manifest."""
-    verify(folder)
+    """Read a checkpoint after comparing every file with its manifest; Failure where it cannot be used."""
+    try:
+        verify(folder)
+        return _read(folder)
+    except OSError as fault:
+        raise _unusable(folder, f"cannot be read ({fault.strerror})") from None
+    except (AttributeError, KeyError, TypeError, ValueError, SafetensorError):
+        raise _unusable(folder, "holds something else than this version of Vantage writes") from None
+
+
+def _read(folder: Path) -> Snapshot:
     content = json.loads((folder / "state.json").read_text())
     random = load_file(folder / "random.safetensors")
     reference = folder / "reference.safetensors"
@@ -86,7 +99,7 @@ def _set_aside(root: Path, last: Path) -> None:
     """Hide those after the last good one: pruning would keep them, as the newest, instead of what comes next."""
     for folder in found(root)[found(root).index(last) + 1 :]:
         hidden = root / f".{folder.name}.unread"
-        shutil.rmtree(hidden, ignore_errors=True)
+        _remove(hidden)
         folder.rename(hidden)
 
 
@@ -96,19 +109,21 @@ def found(root: Path) -> list[Path]:
 
 
 def verify(folder: Path) -> None:
-    """Raise Failure unless every file is there as it was written."""
+    """Raise Failure unless every file is there as it was written; OSError where one cannot be read."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
-    except (OSError, ValueError):
-        raise Failure("bad_checkpoint", f"The checkpoint {folder.name} has no manifest: it is not whole.") from None
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError):
+        raise _unusable(folder, "has no manifest: it is not whole") from None
     if manifest["format"] != FORMAT:
-        raise Failure("bad_checkpoint", f"The checkpoint {folder.name} was written by another version of Vantage.")
+        raise _unusable(folder, f"was written by another version of Vantage (format {manifest['format']})")
     for name, digest in manifest["files"].items():
         path = folder / name
-        if not path.exists() or _digest(path) != digest:
-            raise Failure(
-                "bad_checkpoint", f"The checkpoint {folder.name} is damaged: {name} is not as it was written."
-            )
+        if not path.is_file() or _digest(path) != digest:
+            raise _unusable(folder, f"is damaged: {name} is not as it was written")
+
+
+def _unusable(folder: Path, why: str) -> Failure:
+    return Failure("bad_checkpoint", f"The checkpoint {folder.name} {why}.")
 
 
 def check_fits(snapshot: Snapshot, weights: dict[str, Tensor]) -> None:
@@ -121,15 +136,42 @@ def check_fits(snapshot: Snapshot, weights: dict[str, Tensor]) -> None:
 
 
 def prune(root: Path, *, keep_last: int, keep_best: bool) -> None:
-    """Remove what the policy does not keep."""
+    """Remove what neither the policy keeps nor the platform asks to keep."""
     folders = found(root)
-    kept = set(folders[-keep_last:])
+    kept = {*folders[-keep_last:], *(folder for folder in folders if (root / KEEP / folder.name).exists())}
     if keep_best:
         scores = {folder: score for folder in folders if (score := _score(folder)) is not None}
         kept |= {max(scores, key=lambda folder: (scores[folder], folder.name))} if scores else set()
     for folder in folders:
         if folder not in kept:
-            shutil.rmtree(folder)
+            _remove(folder)
+
+
+def _remove(path: Path) -> None:
+    """Remove a folder, or the file that stands in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _check_room(draft: Path, snapshot: Snapshot) -> None:
+    """Raise Failure before the disk is full, not amid the writing."""
+    needed, free = SPARE + _num_bytes(snapshot), shutil.disk_usage(draft).free
+    if free < needed:
+        raise Failure(
+            "out_of_disk",
+            f"The next checkpoint needs {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free where the node keeps "
+            "its runs: free some space (old runs' checkpoints take most), then resume the run from its last one.",
+        )
+
+
+def _num_bytes(snapshot: Snapshot) -> int:
+    adams = [snapshot.adam] + ([snapshot.critic] if snapshot.critic else [])
+    tensors = [
+        tensor for adam in adams for part in (adam.parameters, *adam.moments.values()) for tensor in part.values()
+    ]
+    return FLOAT_BYTES * sum(tensor.numel() for tensor in [*tensors, *snapshot.reference.values()])
 
 
 def size(folder: Path) -> int:
