@@ -52,6 +52,11 @@ class RunFolder:
         """Where a fork finds the checkpoint that it begins with."""
         return self.path / "parent"
 
+    @property
+    def keep(self) -> Path:
+        """Files here name checkpoints that the trainer has to keep, whatever its policy."""
+        return self.path / "checkpoints" / ".keep"
+
     def data(self, name: str) -> Path:
         return self.path / "data" / f"{name}.jsonl"
 

@@ -21,10 +21,12 @@ from vantage.runs.ingest import Fenced, Shipper
 from vantage.runs.models import Attempt, Checkpoint, Run
 from vantage.runs.placement import cores_of
 from vantage.runs.prepare import begin, write_folder
+from vantage.runs.protecting import protect
 from vantage.runs.states import Kind, Outcome, Status
 from vantage.runs.trainer_process import TrainerProcess
 
 TICK = 0.25  # seconds between two looks at the journal
+PROTECT_SECONDS = 1.0  # between two looks at who waits for a checkpoint
 AWAY_SECONDS = 1.0  # until Postgres is asked again
 TERM_AFTER = {"stop": 30.0, "drain": 5.0}  # seconds from asking to SIGTERM
 KILL_AFTER = {"stop": 300.0, "drain": 25.0}  # and to SIGKILL: a drain has 30 s in all
@@ -73,6 +75,7 @@ class Supervisor:
         self.renewed = 0.0
         self.away_until = 0.0
         self.kept: set[str] = set()  # checkpoints
+        self.protected = 0.0
         signal.signal(signal.SIGTERM, self._drain)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for who started us
 
@@ -134,6 +137,7 @@ class Supervisor:
         while self.shipper.ship():
             pass
         self._mark_pruned()
+        self._protect()
         if not self.asked and self._is_stopping():
             self._ask("stop")
 
@@ -144,6 +148,15 @@ class Supervisor:
             kept = Checkpoint.objects.filter(run=self.attempt.run_id, pruned=None)
             kept.exclude(folder__in=found).update(pruned=Now())
             self.kept = found
+
+    def _protect(self) -> None:
+        if time.monotonic() - self.protected < PROTECT_SECONDS:
+            return
+        self.protected = time.monotonic()
+        try:
+            protect(self.attempt.run_id, self.folder)
+        except OSError as error:  # a full disk ends the trainer with a sentence of its own
+            logger.warning("Who waits for a checkpoint could not be written down: %s", error)
 
     def _renew(self) -> None:
         if not Attempt.objects.renew(self.attempt.pk, self.name):

@@ -8,7 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from vantage.numbers import whole
-from vantage.runs import tidying
+from vantage.runs import protecting, tidying
 from vantage.runs.models import Run
 from vantage.runs.querysets import RunQuerySet
 from vantage.runs.states import ACTIVE, Status
@@ -71,6 +71,11 @@ def delete(request: HttpRequest, chosen: RunQuerySet) -> None:
     """Delete what is at rest and offer to undo it; say what was left because it is at work."""
     busy = chosen.filter(status__in=ACTIVE).count()
     request.session["deleted_runs"] = tidying.delete(chosen.exclude(status__in=ACTIVE), reader(request))
+    for waiting in protecting.waiting_on(request.session["deleted_runs"]).select_related("parent"):
+        told = (
+            f"{waiting.name} waits to begin with what {waiting.parent} left, and still will: stop it if it should not."
+        )
+        messages.warning(request, told)
     if busy:
         messages.warning(request, f"{busy} at work: stop a run before deleting it.")
 
