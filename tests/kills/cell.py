@@ -129,8 +129,8 @@ class Target:
         next_attempt = attempt + victim.costs_attempt
 
         def is_back() -> bool:
-            process = victim.find(self.place(next_attempt))
-            if outcome.back is None and process not in (None, killed_one) and victim.answers(self.site):
+            process = None if outcome.back else victim.find(self.place(next_attempt))
+            if process and process != killed_one and victim.answers(self.site, process):
                 outcome.back = time.time() - at
             return outcome.back is not None
 

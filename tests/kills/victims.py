@@ -8,6 +8,7 @@ from pathlib import Path
 import psutil
 import psycopg
 import redis
+from kombu.exceptions import KombuError
 from vantage.embedded.postgres import Postgres
 from vantage.embedded.valkey import Valkey
 from vantage.processes import Process
@@ -15,6 +16,7 @@ from vantage.running import Running
 from whole_site import Site
 
 WEB, AGENT = 0, 1  # places among the leaders that `vantage up` writes down
+COARSE = 1.0  # seconds by which the time of a process' start may be off
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,19 @@ class Place:
     attempt: int
 
 
+Answers = Callable[[Site, Process], bool]
+
+
 @dataclass(frozen=True)
 class Victim:
-    """`costs_attempt`: its death ends the attempt, and the run goes on as the next one."""
+    """`answers`: whether the process that stands in its place does its work.
+
+    `costs_attempt`: its death ends the attempt, and the run goes on as the next one.
+    """
 
     name: str
     find: Callable[[Place], Process | None]
-    answers: Callable[[Site], bool] = lambda site: True
+    answers: Answers = lambda site, process: True
     costs_attempt: bool = False
 
 
@@ -73,7 +81,29 @@ def valkey(place: Place) -> Process | None:
     return _of_pid_file(place.site.home / "valkey" / "valkey.pid")
 
 
-def postgres_answers(site: Site) -> bool:
+def site_answers(site: Site, process: Process) -> bool:
+    return site.answers()
+
+
+def agent_answers(site: Site, process: Process) -> bool:
+    """Its heart has beaten since it began."""
+    locks = [lock.stat().st_mtime for lock in (site.home / "nodes").glob("*.lock")]
+    try:
+        return max(locks, default=0.0) > psutil.Process(process.pid).create_time() + COARSE
+    except psutil.Error:
+        return False
+
+
+def celery_answers(site: Site, process: Process) -> bool:
+    from vantage.celery import app
+
+    try:
+        return bool(app.control.ping(timeout=0.5))
+    except (OSError, KombuError, redis.RedisError):
+        return False
+
+
+def postgres_answers(site: Site, process: Process) -> bool:
     try:
         with psycopg.connect(Postgres(site.home).url, connect_timeout=2) as connection:
             return connection.execute("SELECT 1").fetchone() == (1,)
@@ -81,7 +111,7 @@ def postgres_answers(site: Site) -> bool:
         return False
 
 
-def valkey_answers(site: Site) -> bool:
+def valkey_answers(site: Site, process: Process) -> bool:
     try:
         return bool(redis.Redis.from_url(Valkey(site.home).url, socket_timeout=2).ping())
     except redis.RedisError:
@@ -94,10 +124,10 @@ VICTIMS = {
         Victim("trainer", trainer, costs_attempt=True),
         Victim("generator", generator, costs_attempt=True),
         Victim("supervisor", supervisor),
-        Victim("node agent", agent),
-        Victim("Celery worker", celery),
-        Victim("web", web, Site.answers),
-        Victim("vantage up", up, Site.answers),
+        Victim("node agent", agent, agent_answers),
+        Victim("Celery worker", celery, celery_answers),
+        Victim("web", web, site_answers),
+        Victim("vantage up", up, site_answers),
         Victim("Valkey", valkey, valkey_answers),
         Victim("Postgres", postgres, postgres_answers),
     )
