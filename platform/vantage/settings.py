@@ -115,6 +115,7 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 LEASE_SECONDS = float(os.environ.get("VANTAGE_LEASE_SECONDS", "30"))  # a supervisor renews it three times as often
+USAGE_SECONDS = float(os.environ.get("VANTAGE_USAGE_SECONDS", "5"))  # between two looks at a node's devices
 SWEEP_SECONDS = float(os.environ.get("VANTAGE_SWEEP_SECONDS", "10"))
 TRAINER_MODULE = os.environ.get("VANTAGE_TRAINER_MODULE", "vantage_trainer.train")
 JOB_MODULE = os.environ.get("VANTAGE_JOB_MODULE", "vantage_trainer.job")  # for every kind of job but training

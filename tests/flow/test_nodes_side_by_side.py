@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 from vantage.nodes.models import Node
 from vantage.runs.models import Run
+from vantage.runs.series import series
 from vantage.runs.states import Status
 from vantage.runs.stopping import stop_run
 from vantage.teams.models import User
@@ -48,5 +49,11 @@ def test_two_nodes_take_a_run_each_with_gpus_and_cores_of_their_own(world: World
 
 
 def test_two_slots_of_a_node_take_a_run_each_with_cores_of_their_own(world: World, queue: Callable[..., Run]) -> None:
+    world.environment["VANTAGE_USAGE_SECONDS"] = "0.3"
     world.agent(choice={"slots": 2, "cores": ",".join(map(str, CORES))}, steps=10_000, pause=0.1)
-    stop(at_work_together(queue))
+    runs = at_work_together(queue)
+    for run in runs:
+        until(lambda run=run: series(run, "node/cpu/util").last, 10)
+    node = Node.objects.get()
+    assert node.usage["memory"][0] < node.usage["memory"][1] and node.history
+    stop(runs)

@@ -94,8 +94,9 @@ def costs(step: int, tokens: int, noise: random.Random) -> dict[str, float]:
         "tokens/per_second": 9800 + noise.gauss(0, 400),
         "compute/flops": tokens * 0.6e6 * 8,
         "compute/device_hours": step * 0.4 / 3600,
-        "node/cpu0/util": min(1, abs(noise.gauss(0.9, 0.05))),
-        "node/cpu0/memory": 2.1e9 + step * 1e5,
+        "node/cpu/util": min(1, abs(noise.gauss(0.9, 0.05))),
+        "node/memory/used": 2.1e9 + step * 1e5,
+        "node/disk/free": 1.7e11 - step * 1e6,
     }
 
 

@@ -112,9 +112,11 @@ def seed(many: int = 0, lengths: tuple[int, ...] = (132, 120)) -> None:
     """Make people, nodes, datasets and runs; `lengths` are the steps of the longest runs: shorter is quicker."""
     team, users, other = people()
     maya, otto = users["maya"], users["otto"]
-    usage = {"cpu": 0.83, "memory": [9.1e9, 24e9], "disk": [31e9, 200e9]}
+    gpus = {"cuda0": [0.97, 118e9, 150e9], "cuda1": [0.04, 3e9, 150e9]}
+    usage = {"cpu": 0.83, "memory": [9.1e9, 24e9], "disk": [31e9, 200e9], "gpus": gpus}
+    hour = [(30 * n, {"cpu": 0.5 + 0.3 * random.random(), "memory": n / 300, "cuda0": 0.9}) for n in range(120)]
     ahead = timezone.now() + timedelta(hours=1)
-    Node.objects.update_or_create(name="lab-1", defaults=NODE | {"usage": usage, "heartbeat": ahead})
+    Node.objects.update_or_create(name="lab-1", defaults=NODE | {"usage": usage, "history": hour, "heartbeat": ahead})
     silent = {"host": "old-box.internal", "heartbeat": timezone.now() - timedelta(hours=5)}
     Node.objects.update_or_create(name="old-box", defaults=NODE | silent)
     for name, num_rows in (("sums", 4096), ("sums-heldout", 512)):

@@ -406,8 +406,46 @@ METRICS = (
         "2 N per generated token",
     ),
     Metric("compute/device_hours", "Device hours", "h", "speed", "neither", "Devices times wall time so far"),
-    Metric("node/<device>/util", "Use", "fraction", "devices", "neither", "Share of the device that was busy"),
-    Metric("node/<device>/memory", "Memory", "bytes", "devices", "neither", "Memory in use"),
+    Metric(
+        "node/cpu/util",
+        "Processor",
+        "fraction",
+        "devices",
+        "neither",
+        "Share of all the node's cores that was busy, other runs' work included; mean from this step's end to the next",
+    ),
+    Metric(
+        "node/<device>/util",
+        "Use",
+        "fraction",
+        "devices",
+        "neither",
+        "Share of time in which the run's device was busy; mean from this step's end to the next",
+    ),
+    Metric(
+        "node/memory/used",
+        "Node",
+        "bytes",
+        "devices",
+        "neither",
+        "Memory of the node in use by all that runs there; mean from this step's end to the next",
+    ),
+    Metric(
+        "node/<device>/memory",
+        "Memory",
+        "bytes",
+        "devices",
+        "neither",
+        "Memory in use on the run's device; mean from this step's end to the next",
+    ),
+    Metric(
+        "node/disk/free",
+        "Free disk",
+        "bytes",
+        "devices",
+        "up",
+        "Room left on the disk that holds the run folder; mean from this step's end to the next",
+    ),
     *(
         Metric(f"rescore/{name}", title, unit, "learning", "neither", says, "completions of the step")
         for name, title, unit, says in (

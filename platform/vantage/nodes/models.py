@@ -37,7 +37,8 @@ class Node(models.Model):
     devices = models.JSONField(default=list)  # [{"id": "cpu0", "kind": "cpu" | "cuda", "name": ..., "memory": bytes}]
     gone = models.JSONField(default=list)  # devices that were there before its last start, and "gone": since when
     published = models.JSONField(default=list)  # [{"source": "package", "name": ...}] offered in the form
-    usage = models.JSONField(default=dict)  # the newest {"cpu": 0..1, "memory": [used, total], "disk": [used, total]}
+    usage = models.JSONField(default=dict)  # the newest usage.Usage
+    history = models.JSONField(default=list)  # [seconds since 1970, {"cpu": share, "memory": share, "cuda0": share}]
     storage = models.CharField(max_length=64, blank=True)  # nodes that name the same storage share run folders
     started = models.DateTimeField(default=timezone.now)
     heartbeat = models.DateTimeField(default=timezone.now)

@@ -16,9 +16,10 @@ from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from vantage.nodes.devices import Choice
+from vantage.nodes.history import History
 from vantage.nodes.models import Node
 from vantage.nodes.registration import register
-from vantage.nodes.usage import usage
+from vantage.nodes.usage import Gauge
 from vantage.processes import Process, reap
 from vantage.runs.folder import held, holder
 from vantage.runs.gone import note_gone
@@ -56,6 +57,7 @@ class Agent:
     def __init__(self, name: str, choice: Choice) -> None:
         self.name = name
         self.choice = choice
+        self.history = History(Gauge(Path(settings.HOME)))
         self.node: Node | None = None
         self.celery: subprocess.Popen[bytes] | None = None
         self.celery_due = 0.0
@@ -89,9 +91,8 @@ class Agent:
         now = time.monotonic()
         if now >= self.beat_due:
             self.beat_due = now + BEAT_SECONDS
-            used = usage(Path(settings.HOME))
             there = Node.objects.filter(pk=self.node.pk, removed=None)
-            if not there.update(heartbeat=timezone.now(), usage=used):
+            if not there.update(heartbeat=timezone.now(), **self.history.fresh()):
                 logger.warning("The node was removed on the site and leaves; started again, it is back.")
                 self.leaving += 1
             lock_of(self.name).touch()
@@ -102,6 +103,7 @@ class Agent:
     def _register(self) -> Node:
         node, earlier = register(self.name, self.choice)
         note_gone(node, earlier)
+        self.history.begin(node.history)
         return node
 
     def _keep_celery(self) -> None:

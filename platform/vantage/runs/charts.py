@@ -37,7 +37,7 @@ QUESTIONS = (
     Question("safe", "Is the update safe?", "Large ratios, gradients or mismatch come before a collapse."),
     Question("signal", "Where is the signal?", "Only groups with right and wrong answers teach a group baseline."),
     Question("speed", "Is it fast?", "Where the wall time goes."),
-    Question("devices", "What do the devices do?", "Use and memory of the node's devices."),
+    Question("devices", "What do the devices do?", "Use, memory and disk of the node, all that runs there included."),
     Question("other", "What else was reported?", "Names that are not in the dictionary of metrics."),
 )
 
@@ -138,8 +138,21 @@ CHARTS = (
         ("tokens/generated", "tokens/trained"),
     ),
     Chart("flops", "speed", "FLOPs so far", "", ("compute/flops",)),
-    Chart("util", "devices", "Use", "Share of each device that was busy.", ("node/*/util",)),
-    Chart("memory", "devices", "Memory", "Memory in use on each device.", ("node/*/memory",)),
+    Chart(
+        "util",
+        "devices",
+        "Use",
+        "Share of the node's cores, and of the time of each of the run's GPUs, that was busy; mean over each step.",
+        ("node/*/util",),
+    ),
+    Chart(
+        "memory",
+        "devices",
+        "Memory",
+        "In use on the node and on each of the run's GPUs; mean over each step.",
+        ("node/memory/used", "node/*/memory"),
+    ),
+    Chart("disk", "devices", "Free disk", "", ("node/disk/free",)),
 )
 INTERVAL = ("low", "high", "length", "mean")  # of an evaluation set: drawn with pass@k, or not at all
 UNCHARTED = {"clip/fraction", "length/max", "warm_start/lr", "time/step", "compute/device_hours"}

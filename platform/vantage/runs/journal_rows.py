@@ -38,7 +38,7 @@ class Target:
 def _store_metrics(target: Target, lines: list[Line]) -> None:
     if not lines:
         return
-    keys = _key_ids({name for line in lines for name in _values(line)})
+    keys = key_ids({name for line in lines for name in _values(line)})
     head = f"{target.run}\t{target.attempt}"
     with connection.cursor() as cursor:
         cursor.execute(TEMPORARY)
@@ -100,7 +100,7 @@ def _refused(
     return _refused(stored, target, lines[:middle]) + _refused(stored, target, lines[middle:])
 
 
-def _key_ids(names: set[str]) -> dict[str, int]:
+def key_ids(names: set[str]) -> dict[str, int]:
     """Return the id of each metric name, making what is new."""
     short = {name: storable(name)[:200] for name in names}
     known = dict(MetricKey.objects.filter(name__in=list(short.values())).values_list("name", "pk"))

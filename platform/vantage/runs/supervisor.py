@@ -15,10 +15,12 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.models.functions import Now
 
 from vantage.datasets.models import DatasetVersion
+from vantage.nodes.usage import Gauge
 from vantage.runs.ending import Ending, read_ending, record_end
 from vantage.runs.folder import RunFolder, held, sign
 from vantage.runs.ingest import Fenced, Shipper
 from vantage.runs.models import Attempt, Checkpoint, Run
+from vantage.runs.node_rows import NodeRows
 from vantage.runs.placement import cores_of
 from vantage.runs.prepare import begin, write_folder
 from vantage.runs.protecting import protect
@@ -68,6 +70,8 @@ class Supervisor:
         module = settings.TRAINER_MODULE if attempt.run.kind == Kind.TRAIN else settings.JOB_MODULE
         self.trainer = TrainerProcess(folder, attempt.number, module)
         self.shipper = Shipper(attempt, folder.attempt(attempt.number))
+        self.gauge = Gauge(folder.path)
+        self.node_rows = NodeRows(attempt, self.gauge)
         self.name = f"{socket.gethostname()}:{os.getpid()}"[:100]
         self.draining = False
         self.asked: str = ""  # what the trainer was asked: stop or drain
@@ -84,6 +88,7 @@ class Supervisor:
             patiently(self._renew)
             if not self._start():
                 return
+            self.gauge.start()
             while self.trainer.alive():
                 self._tick()
                 time.sleep(TICK)
@@ -136,6 +141,7 @@ class Supervisor:
             self._renew()
         while self.shipper.ship():
             pass
+        self.node_rows.ship()
         self._mark_pruned()
         self._protect()
         if not self.asked and self._is_stopping():

@@ -11,6 +11,7 @@ from vantage.runs.models import Attempt, Run
 from vantage.runs.pages.queueing import may_order
 from vantage.runs.queue_changes import PRIORITIES
 from vantage.runs.queue_view import Waiting, queue
+from vantage.runs.spark import Spark, spark
 from vantage.runs.states import Outcome, Status
 from vantage.runs.table import Line, lines
 from vantage.teams.access import can, current_team, reader
@@ -44,6 +45,16 @@ class Queued:
 
 
 @dataclass(frozen=True)
+class Meter:
+    """One thing of a node that is more or less in use: now, and through the last hour."""
+
+    title: str
+    used: float
+    whole: float | None  # in bytes; None: `used` is a fraction
+    hour: Spark | None
+
+
+@dataclass(frozen=True)
 class Machine:
     """A node, what it works on, and how many waiting runs have to go on there."""
 
@@ -56,6 +67,19 @@ class Machine:
         if self.node.silent:
             return "offline"
         return "stopped" if self.node.paused or self.node.draining else "online"
+
+    @property
+    def meters(self) -> list[Meter]:
+        usage = self.node.usage
+        found = [Meter("CPU", usage["cpu"], None, self._hour("cpu"))] if "cpu" in usage else []
+        found += [Meter(name, told[0], None, self._hour(name)) for name, told in usage.get("gpus", {}).items()]
+        if "memory" in usage:
+            found.append(Meter("Memory", usage["memory"][0], usage["memory"][1], self._hour("memory")))
+        found += [Meter(f"{name} memory", told[1], told[2], None) for name, told in usage.get("gpus", {}).items()]
+        return [*found, Meter("Disk", usage["disk"][0], usage["disk"][1], None)] if "disk" in usage else found
+
+    def _hour(self, name: str) -> Spark | None:
+        return spark([(time, shares[name]) for time, shares in self.node.history if name in shares])
 
     @property
     def num_busy(self) -> int:
