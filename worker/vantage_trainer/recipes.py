@@ -107,13 +107,13 @@ def smollm2_spec(seed: int = 0) -> RunSpec:
         data=Data(train=single, more=[TrainingSet(dataset=multi)], prompt_limit=128, over_limit="drop"),
         reward=Reward(parts=[RewardPart(kind="numeric")]),
         warm_start=WarmStart(
-            dataset=gsm8k, steps=60, batch=8, learning_rate=1e-4, ending="\n#### {answer}", solution_limit=96
+            dataset=gsm8k, steps=48, batch=8, learning_rate=2e-4, ending="\n#### {answer}", solution_limit=64
         ),
         algorithm=dr_grpo.model_copy(update={"sampling": sampling}),
         rollout=Rollout(prompts_per_step=8, group_size=8, response_limit=64),
-        optimization=Optimization(learning_rate=2e-5, betas=(0.9, 0.95), warmup_steps=2, tokens_per_microbatch=2048),
+        optimization=Optimization(learning_rate=3e-5, betas=(0.9, 0.95), warmup_steps=2, tokens_per_microbatch=512),
         evaluation=Evaluation(
-            sets=[EvaluationSet(name="add-sub", dataset=held_out, n=8, k=[1, 8], limit=96)],
+            sets=[EvaluationSet(name="add-sub", dataset=held_out, n=8, k=[1, 8], limit=64)],
             every_steps=20,
             before_warm_start=True,
         ),
