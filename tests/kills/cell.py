@@ -35,7 +35,7 @@ class Outcome:
     victim: str
     phase: str
     words: str = ""
-    step: int = 0
+    step: int | None = None
     repeated: str = ""
     back: float | None = None  # seconds from the kill until somebody stood in the victim's place and answered
     recovery: float | None = None  # and until what the trainer did after the kill had reached Postgres too
@@ -95,7 +95,7 @@ class Target:
         process.send(signal.SIGKILL)
         killed = time.time()
         moment = now(self.folder)
-        outcome.step = moment.step if moment else 0
+        outcome.step = moment.step if moment else None
         if victim.name == "vantage up":
             self.site.start()
         self._await_recovery(victim, attempt, process, killed, outcome)

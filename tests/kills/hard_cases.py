@@ -22,7 +22,7 @@ from vantage.runs.states import Status
 from vantage.runs.tasks import nudge, queue_of
 from victims import VICTIMS, postgres, up
 
-LEASE_SECONDS = 3.0
+LEASE_SECONDS = 5.0
 SWEEP_SECONDS = 1.0
 AFTERMATH_SECONDS = 4.0  # for what was stopped and goes on to do harm, if it can
 
@@ -43,7 +43,7 @@ def undergo(target: Target, case: Case) -> Outcome:
         target.await_ready(case.costs_attempt)
         before = target.run().attempt
         moment = now(target.folder)
-        outcome.step = moment.step if moment else 0
+        outcome.step = moment.step if moment else None
         outcome.words = case.act(target, outcome)
         target.judge(before, outcome, costs_attempt=case.costs_attempt)
     except Fault as fault:

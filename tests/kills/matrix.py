@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from moments import PHASES
-from outcome_table import FOOT, HEAD, row, write_json
+from outcome_table import FOOT, HEAD, grid, row, write_json
 from trainer_watch import Watcher
 from victims import VICTIMS
 from whole_site import Site
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from cell import Outcome
 
 Cell = tuple[str, str]
+SHARING = (  # victims that take turns on one run
+    ("trainer",),
+    ("generator",),
+    ("supervisor", "node agent", "Celery worker"),
+    ("web", "vantage up"),
+    ("Valkey", "Postgres"),
+)
 
 
 def main() -> int:
@@ -40,6 +47,7 @@ def main() -> int:
         watcher.stop()
         left = site.stop()
     overlaps = [*watcher.overlaps, *([f"{len(left)} processes were left behind at the end."] if left else [])]
+    print(f"\n{grid(outcomes, list(PHASES))}")
     _tell_end(watcher, overlaps, time.monotonic() - began)
     if arguments.json:
         write_json(arguments.json, outcomes, overlaps)
@@ -75,10 +83,15 @@ def _tell_end(watcher: Watcher, overlaps: list[str], seconds: float) -> None:
 
 
 def _groups(arguments: argparse.Namespace) -> list[tuple[str, list[Cell]]]:
-    """Which cells share a run: those of one victim, or with --cells all."""
+    """Which cells share a run: those of one of SHARING, phase by phase, or with --cells all."""
     if arguments.cells is not None:
         return [("one run", arguments.cells)] if arguments.cells else []
-    return [(victim, [(victim, phase) for phase in arguments.phases]) for victim in arguments.victims]
+    chosen = [[victim for victim in group if victim in arguments.victims] for group in SHARING]
+    return [
+        (" + ".join(group), [(victim, phase) for phase in PHASES if phase in arguments.phases for victim in group])
+        for group in chosen
+        if group
+    ]
 
 
 def _arguments() -> argparse.Namespace:
