@@ -116,14 +116,32 @@ def valkey_flushed(target: Target, outcome: Outcome) -> str:
 
 
 def doubled_message(target: Target, outcome: Outcome) -> str:
-    """The node hears twice more of a run that waits for it; a third message comes while it works."""
+    """The node hears of the queue again while it works."""
     node = patient(lambda: target.run().node)
-    for _ in range(3):
-        assert node is not None
-        nudge.apply_async([node.name], queue=queue_of(node.name))
+    assert node is not None
+    _nudge_twice(node.name)
     time.sleep(AFTERMATH_SECONDS)
     await_news(target, time.time(), outcome)
-    return "one attempt, nothing else began"
+    return "nothing else began"
+
+
+def claimed_once(target: Target, node: str) -> Outcome:
+    """The node hears twice of a run that waits for it, and finds it by its sweep too."""
+    outcome = Outcome("Celery", "message twice, run waits", words="one attempt, one supervisor, one trainer")
+    _nudge_twice(node)
+    try:
+        until(lambda: target.run().status == Status.RUNNING, "The run did not begin", RECOVERY_SECONDS)
+    except Fault as fault:
+        outcome.faults.append(str(fault))
+    time.sleep(AFTERMATH_SECONDS)
+    if (count := patient(lambda: target.run().attempts.count())) != 1:
+        outcome.faults.append(f"It was claimed {count} times.")
+    return outcome
+
+
+def _nudge_twice(node: str) -> None:
+    for _ in range(2):
+        nudge.apply_async([node], queue=queue_of(node))
 
 
 def half_line(target: Target, outcome: Outcome) -> str:
@@ -145,7 +163,7 @@ CASES = (
     Case("Postgres", "away for three leases", postgres_away),
     Case("Postgres", "hangs for three leases", postgres_hung),
     Case("Valkey", "flushed", valkey_flushed),
-    Case("Celery", "message delivered twice", doubled_message),
+    Case("Celery", "message twice, run at work", doubled_message),
     Case("trainer", "dies amid a line", half_line, costs_attempt=True),
     Case("agent, supervisor", "asleep for ten leases", cut_off_node, costs_attempt=True),
 )

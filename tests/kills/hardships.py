@@ -7,8 +7,9 @@ import hard_cases
 import small_disk
 from cell import Outcome, Target, told_end
 from django.conf import settings
-from hard_cases import LEASE_SECONDS, SWEEP_SECONDS, Case, undergo
+from hard_cases import LEASE_SECONDS, SWEEP_SECONDS, Case, claimed_once, undergo
 from two_at_once import two_at_once
+from vantage.nodes.models import Node
 from whole_site import Site
 
 Tell = Callable[[Outcome], None]
@@ -39,4 +40,6 @@ def _full_disk(site: Site, tell: Tell) -> list[Outcome]:
         tell(skipped)
         return [skipped]
     with small_disk.on_small_disk(site) as target:
-        return _on(target, small_disk.CASES, tell)
+        first = claimed_once(target, Node.objects.values_list("name", flat=True).get())
+        tell(first)
+        return [first, *_on(target, small_disk.CASES, tell)]

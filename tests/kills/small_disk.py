@@ -23,7 +23,7 @@ LEAVE = 1 << 20  # bytes: too few for a checkpoint, enough for the journal
 
 @contextmanager
 def on_small_disk(site: Site) -> Iterator[Target]:
-    """Queue a run whose folder is a small disk; OSError where this user may mount none."""
+    """Queue a run whose folder is a small disk, and let the nodes have it; OSError where this user may mount none."""
     Node.objects.update(paused=True)
     target = Target(site, "full disk")
     target.folder.mkdir(mode=0o700, parents=True)
