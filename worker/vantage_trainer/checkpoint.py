@@ -79,6 +79,12 @@ def _read(folder: Path) -> Snapshot:
     )
 
 
+def load_parameters(folder: Path) -> dict[str, Tensor]:
+    """Read a checkpoint's float32 parameters alone, by Hugging Face name."""
+    verify(folder)
+    return load_file(folder / "parameters.safetensors")
+
+
 def load_last(root: Path) -> tuple[Snapshot | None, list[str]]:
     """Read the newest whole checkpoint; returns it with a sentence for each broken one that was set aside."""
     sentences: list[str] = []

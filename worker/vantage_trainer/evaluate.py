@@ -50,11 +50,17 @@ class Evaluation:
 
 def evaluate(part: EvaluationSet, problems: list[Problem], sampler: Sampler, seed_of: Callable[..., int]) -> Evaluation:
     """Sample and score; problems whose every sample failed to be scored are left out and counted."""
+    return summarise(part, problems[: part.limit], answers(part, problems, sampler, seed_of))
+
+
+def answers(
+    part: EvaluationSet, problems: list[Problem], sampler: Sampler, seed_of: Callable[..., int]
+) -> list[Response]:
+    """Sample n responses to every problem of the set, in one request to the generator, and score them."""
     chosen = problems[: part.limit]
     asked = [(problem, group, index) for group, problem in enumerate(chosen) for index in range(part.n)]
     seeds = [seed_of("evaluate", part.name, problem.id, index) for problem, _, index in asked]
-    responses = sampler.sample(asked, seeds, temperature=part.temperature)
-    return summarise(part, chosen, responses)
+    return sampler.sample(asked, seeds, temperature=part.temperature)
 
 
 def summarise(part: EvaluationSet, problems: list[Problem], responses: list[Response]) -> Evaluation:

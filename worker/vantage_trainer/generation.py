@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ class Generator:
         self._weights = WeightSender(spec.model.dtype, tied=is_tied(model_folder))
         self._ready = False
         self.version = 0
+        self.watch: Callable[[int], None] = lambda num_done: None  # hears now and then how many samples are done
 
     def start(self) -> None:
         """Start the process and return at once; wait_ready() waits for its engine."""
@@ -164,6 +165,7 @@ class Generator:
                 raise SyncError(content)
             if kind == "answer":
                 return content
+            self.watch(content)
 
     def _silence(self, wait: str) -> GeneratorDied:
         assert self._process is not None

@@ -122,7 +122,7 @@ class Engine:
         self._serial = 0
         self._tokenizer: Any = None
 
-    def generate(self, requests: list[Any], sign_of_life: Callable[[], None]) -> list[Any]:
+    def generate(self, requests: list[Any], sign_of_life: Callable[[int], None]) -> list[Any]:
         """Sample one completion per request; a request that cannot be served becomes a completion that says why."""
         from vantage_trainer.generation import Completion
 
@@ -138,7 +138,7 @@ class Engine:
                 if finish := self._grow(growing[output.request_id], output):
                     sample = growing.pop(output.request_id)
                     done[sample.index] = Completion(sample.token_ids, sample.logps, finish, self.version)
-                sign_of_life()
+                sign_of_life(len(requests) - len(growing))
         return done
 
     def _refusal(self, request: Any) -> str:
@@ -239,11 +239,11 @@ def serve(engine: Engine, wire: Wire) -> None:
 
     spoken = time.monotonic()
 
-    def sign_of_life() -> None:
+    def sign_of_life(num_done: int) -> None:
         nonlocal spoken
         if time.monotonic() - spoken > SIGN_OF_LIFE_SECONDS:
             spoken = time.monotonic()
-            wire.tell(("alive", None))
+            wire.tell(("alive", num_done))
 
     while True:
         try:

@@ -40,6 +40,11 @@ class Job:
     checkpoint: Path | None = None
     closing: list[Callable[[], None]] = field(default_factory=list)  # called at the end, whatever it is
 
+    @property
+    def models(self) -> Path:
+        """The folder whose models are used: the parent's, which holds them already, where there is one."""
+        return self.parent if self.parent is not None and self.parent.is_dir() else self.folder
+
     def phase(self, name: str, done: int | None = None, total: int | None = None) -> None:
         self.journal.phase(0, name, done, total)
 
@@ -70,6 +75,8 @@ def _work(ours: Attempt) -> Told:
     job.phase("loading")
     sentence = module_of(told.spec.kind).run(job)
     job.phase("finished")
+    if job.checkpoint is not None:
+        shutil.rmtree(job.checkpoint, ignore_errors=True)
     return Told(SUCCEEDED, "finished", sentence)
 
 

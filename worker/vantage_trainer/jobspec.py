@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from vantage_trainer.spec import (
+    Count,
     Data,
     Evaluation,
     EvaluationSet,
@@ -38,18 +39,29 @@ class OfCheckpoint(AnyJob):
     model: Model = Model()
 
 
+class MeasuredSet(EvaluationSet):
+    model_config = ConfigDict(title="Evaluation set")
+
+    k: list[Count] = setting([], "k of pass@k", "Empty: 1, 2, 4 and so on, up to the samples per problem")
+
+    def whole(self) -> EvaluationSet:
+        """The set with every k named."""
+        powers = [2**power for power in range(self.n.bit_length()) if 2**power < self.n]
+        return EvaluationSet(**self.model_dump() | {"k": self.k or [*powers, self.n]})
+
+
 class EvaluateSpec(OfCheckpoint):
     kind: Literal["evaluate"] = "evaluate"
     data: Data = Data()
     reward: Reward = Reward()
     rollout: Rollout = Rollout()
-    sets: Annotated[list[EvaluationSet], Field(min_length=1)] = setting([EvaluationSet()], "Sets")
+    sets: Annotated[list[MeasuredSet], Field(min_length=1)] = setting([MeasuredSet()], "Sets")
     seed: Annotated[int, Field(ge=0, lt=2**63)] = setting(0, "Seed")
 
     def as_run(self) -> RunSpec:
         """The run whose evaluation this is."""
         shared = {name: getattr(self, name) for name in ("model", "data", "reward", "rollout", "resources", "seed")}
-        return RunSpec(**shared, evaluation=Evaluation(sets=self.sets))
+        return RunSpec(**shared, evaluation=Evaluation(sets=[one.whole() for one in self.sets]))
 
 
 class ExportSpec(OfCheckpoint):

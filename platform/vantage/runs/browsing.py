@@ -13,6 +13,7 @@ from vantage_trainer.data_files import file_of, id_in
 from vantage.datasets.models import Row
 from vantage.numbers import whole
 from vantage.runs.models import Run, Sample
+from vantage.runs.states import Kind
 from vantage.text import storable
 
 FOLD_AFTER = 1200  # characters of a completion shown at once
@@ -143,7 +144,7 @@ def _expected(by_group: dict[int, list[Sample]]) -> dict[str, str]:
     firsts = [rows[0] for rows in by_group.values()]
     if not firsts:
         return {}
-    versions = Run.objects.values_list("datasets", flat=True).get(pk=firsts[0].run_id)
+    versions = _versions(Run.objects.get(pk=firsts[0].run_id), firsts[0].step)
     by_file: dict[str, list[int]] = {}
     for file, row in {file_of(one.prompt_id) for one in firsts}:
         if (number := whole(row, 2**31 - 1)) is not None:
@@ -157,6 +158,15 @@ def _expected(by_group: dict[int, list[Sample]]) -> dict[str, str]:
 
 def _answers(version: int | None, numbers: list[int]) -> QuerySet:
     return Row.objects.filter(version=version, number__in=numbers).values_list("number", "answer")
+
+
+def _versions(run: Run, step: int) -> dict[str, int]:
+    """The dataset version of each file that prompts come from; the steps of an evaluation count its sets."""
+    if run.kind != Kind.EVALUATE:
+        return run.datasets
+    names = [one["name"] for one in run.spec.get("sets", [])]
+    version = run.datasets.get(names[step]) if step < len(names) else None
+    return {"train": version} if version else {}
 
 
 def beginnings(samples: QuerySet[Sample]) -> QuerySet[Sample]:

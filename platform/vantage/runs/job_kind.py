@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from vantage_trainer.jobspec import JobSpec
 from vantage_trainer.refusal import Refusal
 
+from vantage.runs.figures import Figure
 from vantage.runs.models import Event, Run
 from vantage.teams.models import Team
 
@@ -24,15 +25,23 @@ def _no_context(run: Run) -> Context:
     return {"results": results_of(run)}
 
 
+def _no_figures(run: Run) -> dict[str, Figure]:
+    return {}
+
+
 @dataclass(frozen=True)
 class JobKind:
-    """One kind of job; `result` is the context of its template runs/job_<kind>.html."""
+    """One kind of job; `result` is the context of its template runs/job_<kind>.html.
+
+    `charts` in that context are (slug, title) of what `figures` draws; `answers` says that there are samples to read.
+    """
 
     title: str
     refusals: Callable[[Team, JobSpec, Run | None], Iterator[Refusal]] = _nothing
     files: Callable[[Team, JobSpec, Run | None], dict[str, int]] = _no_files  # file in data/ -> pk of the version
     result: Callable[[Run], Context] = _no_context
     needs_folder: bool = True  # of its parent: it goes to the node that holds it
+    figures: Callable[[Run], dict[str, Figure]] = _no_figures
 
 
 def results_of(run: Run) -> list[dict]:

@@ -2,6 +2,7 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.urls import reverse
 
 from vantage.nodes.models import Node
 from vantage.runs.querysets import AttemptQuerySet, RunQuerySet, RunRowQuerySet
@@ -57,6 +58,14 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} #{self.number}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("run" if self.kind == Kind.TRAIN else "job", args=[self.pk])
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took from its first start to its end."""
+        return (self.ended - self.started).total_seconds() if self.started and self.ended else None
 
 
 class Attempt(models.Model):
@@ -207,3 +216,7 @@ class Checkpoint(models.Model):
 
     def __str__(self) -> str:
         return f"checkpoint {self.step} of run {self.run_id}"
+
+    @property
+    def name(self) -> str:
+        return self.folder.removeprefix("checkpoints/")

@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from vantage.runs.pages import (
     changing,
+    job_new,
     jobs,
     launching,
     listing,
@@ -26,6 +27,15 @@ urlpatterns: list[URLPattern] = [
     path("runs/restore/", listing.restore_many, name="runs_restore"),
     path("runs/new/", launching.run_new, name="run_new"),
     path("runs/new/check/", launching.check, name="run_check"),
+    path("runs/<int:pk>/export/", job_new.export_start, name="export_start"),
+    path("jobs/", jobs.jobs, name="jobs"),
+    path("jobs/new/evaluate/", job_new.evaluate_new, name="evaluate_new"),
+    path("jobs/<int:pk>/", jobs.job, name="job"),
+    path("jobs/<int:pk>/stop/", jobs.stop, name="job_stop"),
+    path("jobs/<int:pk>/again/", jobs.again, name="job_again"),
+    path("jobs/<int:pk>/samples/", jobs.samples, name="job_samples"),
+    path("jobs/<int:pk>/charts/", jobs.chart_data, name="job_charts"),
+    path("jobs/<int:pk>/output.tar", jobs.download, name="job_output"),
     path("nodes/", nodes.nodes, name="nodes"),
     path("nodes/<int:pk>/pause/", node_changes.pause, name="node_pause"),
     path("nodes/<int:pk>/resume/", node_changes.resume, name="node_resume"),

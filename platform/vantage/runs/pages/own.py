@@ -19,5 +19,10 @@ def own_job(request: HttpRequest, pk: int) -> Run:
     return get_object_or_404(_own(request).exclude(kind=Kind.TRAIN), pk=pk)
 
 
+def own_work(request: HttpRequest, pk: int) -> Run:
+    """The same for a run or a job, where it makes no difference."""
+    return get_object_or_404(_own(request), pk=pk)
+
+
 def _own(request: HttpRequest) -> RunQuerySet:
     return Run.objects.visible_to(reader(request)).select_related("team", "created_by", "node", "parent")

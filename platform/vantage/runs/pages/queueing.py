@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from vantage.runs.models import Run
-from vantage.runs.pages.own import own_run
+from vantage.runs.pages.own import own_work
 from vantage.runs.queue_changes import PRIORITIES, move_to_front, set_priority
 from vantage.teams.access import can, may, reader
 from vantage.teams.models import Role
@@ -48,7 +48,7 @@ def may_order(request: HttpRequest, run: Run) -> bool:
 
 
 def _orderable(request: HttpRequest, pk: int) -> Run:
-    run = own_run(request, pk)
+    run = own_work(request, pk)
     may(request, run.team, Role.MEMBER)
     if not may_order(request, run):
         raise PermissionDenied(

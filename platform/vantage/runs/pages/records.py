@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from vantage.runs.configuration import sections
+from vantage.runs.jobs import jobs_of
 from vantage.runs.models import Event, LogTail
 from vantage.runs.pages.own import own_run
 from vantage.runs.pages.watching import head_of
@@ -41,7 +42,8 @@ def log(request: HttpRequest, pk: int) -> HttpResponse:
 def checkpoints(request: HttpRequest, pk: int) -> HttpResponse:
     run = own_run(request, pk)
     rows = run.checkpoints.order_by("-step", "-attempt")
-    return render(request, "runs/checkpoints.html", head_of(request, run, "run_checkpoints") | {"checkpoints": rows})
+    context = {"checkpoints": rows, "jobs": jobs_of(run).select_related("created_by", "node")}
+    return render(request, "runs/checkpoints.html", head_of(request, run, "run_checkpoints") | context)
 
 
 @require_GET

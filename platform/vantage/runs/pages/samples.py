@@ -5,8 +5,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from vantage.runs.browsing import FOLD_AFTER, SampleWish, groups_of, histogram, samples_of, steps_of, wished
-from vantage.runs.models import Sample
-from vantage.runs.pages.own import own_run
+from vantage.runs.models import Run, Sample
+from vantage.runs.pages.own import own_run, own_work
 from vantage.runs.pages.watching import head_of
 from vantage.teams.access import found
 from vantage.text import showable
@@ -19,9 +19,14 @@ TITLES = {"": "All", "correct": "Correct", "wrong": "Wrong", "cut": "Cut at the 
 def samples(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the samples of one step by group; the newest step unless the address names another."""
     run = own_run(request, pk)
+    return render(request, "runs/samples.html", head_of(request, run, "run_samples") | shown_samples(request, run))
+
+
+def shown_samples(request: HttpRequest, run: Run) -> dict[str, object]:
+    """The answers that the address asks for, of a run or of a job."""
     wish, steps = SampleWish.of(request.GET), steps_of(run)
     step = wish.step if wish.step in steps else (steps[-1] if steps else None)
-    context = head_of(request, run, "run_samples") | {"wish": wish, "steps": steps, "step": step, "filters": TITLES}
+    context: dict[str, object] = {"wish": wish, "steps": steps, "step": step, "filters": TITLES}
     if step is not None:
         all_of_step = samples_of(run, step)
         chosen = wished(all_of_step, wish)
@@ -38,13 +43,13 @@ def samples(request: HttpRequest, pk: int) -> HttpResponse:
             "before": steps[place - 1] if place else None,
             "after": steps[place + 1] if place + 1 < len(steps) else None,
         }
-    return render(request, "runs/samples.html", context)
+    return context
 
 
 @require_GET
 def sample_text(request: HttpRequest, pk: int, sample: int) -> HttpResponse:
     """The whole of one answer as plain text: nothing in it can be anything else."""
-    run = own_run(request, pk)
+    run = own_work(request, pk)
     one = found(Sample, request, pk=sample, run=run)
     response = HttpResponse(showable(one.text), content_type="text/plain; charset=utf-8")
     response["X-Content-Type-Options"] = "nosniff"
