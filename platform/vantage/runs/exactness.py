@@ -25,8 +25,11 @@ class Verdict:
     is_bad: bool = False
 
 
-def verdict(attempt: int, went_on: str, repeat: Repeat) -> Verdict:
-    """Say of an attempt what the steps it computed again show; `went_on` is where it did so, in words."""
+def verdict(attempt: int, went_on: str, repeat: Repeat | None) -> Verdict:
+    """Say of an attempt what the steps it computed again show (None: they have yet to come)."""
+    if repeat is None:
+        sentence = f"Attempt {attempt} went on {went_on}; what it computes again is compared once all of it has come."
+        return Verdict(attempt, "compared soon", sentence)
     if not repeat.is_checked:
         sentence = f"Not checked: attempt {attempt} went on {went_on}, and no step was computed twice."
         return Verdict(attempt, "not checked", sentence)

@@ -19,32 +19,34 @@ VALUES = """
         SELECT step, attempt, seq, value FROM runs_metricrow WHERE run_id = %(run)s AND key_id = key.id
         AND step BETWEEN %(low)s AND %(high)s AND attempt <= %(attempt)s) AS row
     ORDER BY row.attempt, row.seq"""
-PARTS = ("prompt_id", "prompt", "text", "num_tokens", "reward", "parts", "correct", "advantage", "finish")
-DIFFERS = [f"CASE WHEN before.{name} IS DISTINCT FROM after.{name} THEN '{name}' END" for name in PARTS]
-# The seed and the tokens; older trainers did not tell them.
-DRAWN = "CASE WHEN before.digest <> after.digest AND before.digest <> '' AND after.digest <> '' THEN 'tokens' END"
-# Of each step the answers of the newest earlier attempt that has it, and those of this one.
+PARTS = ("prompt_id", "prompt", "text", "num_tokens", "reward", "parts::text", "correct::text", "advantage", "finish")
+BOTH = "min({part}) FILTER (WHERE NOT again) {differs} min({part}) FILTER (WHERE again)"
+WORDS = {part: part.partition("::")[0] for part in PARTS} | {"nullif(digest, '')": "tokens"}  # with the seed
+DIFFERS = [
+    # Older trainers told no digest: <> is not true of what is not there.
+    f"CASE WHEN {BOTH.format(part=part, differs='<>' if word == 'tokens' else 'IS DISTINCT FROM')} THEN '{word}' END"
+    for part, word in WORDS.items()
+]
+# Of each step the answers of the newest earlier attempt that has it, beside those of this one. They are brought
+# together by grouping: a join of the two would be planned badly while the tables' statistics are old.
 PAIRS = f"""
-    WITH newest AS (
-        SELECT step, max(attempt) AS attempt FROM runs_sample
+    WITH newest AS MATERIALIZED (
+        SELECT step, max(attempt) AS earlier FROM runs_sample
         WHERE run_id = %(run)s AND step BETWEEN %(low)s AND %(high)s AND attempt < %(attempt)s GROUP BY step),
-    before AS (SELECT one.* FROM newest JOIN runs_sample AS one USING (step, attempt) WHERE run_id = %(run)s),
-    after AS (
-        SELECT one.* FROM newest JOIN runs_sample AS one USING (step)
-        WHERE run_id = %(run)s AND one.attempt = %(attempt)s),
-    pair AS (
-        SELECT step, "group", "index", before.text AS one, after.text AS other,
-               array_remove(ARRAY[{", ".join([*DIFFERS, DRAWN])}], NULL) AS parts
-        FROM before JOIN after USING (step, "group", "index"))"""
+    pair AS MATERIALIZED (
+        SELECT step, earlier, "group", "index", bool_or(NOT again) AS first, bool_or(again) AS second,
+               left(min(text) FILTER (WHERE NOT again), 200) AS one, left(min(text) FILTER (WHERE again), 200) AS other,
+               array_remove(ARRAY[{", ".join(DIFFERS)}], NULL) AS parts
+        FROM (SELECT *, attempt = %(attempt)s AS again FROM runs_sample JOIN newest USING (step)
+              WHERE run_id = %(run)s AND attempt IN (earlier, %(attempt)s)) AS told
+        GROUP BY step, earlier, "group", "index")"""
 COUNTS = f"""{PAIRS}
-    SELECT newest.step, newest.attempt, one.num, coalesce(other.num, 0), coalesce(common.num, 0),
-           coalesce(common.differing, 0)
-    FROM newest JOIN (SELECT step, count(*) AS num FROM before GROUP BY step) AS one USING (step)
-    LEFT JOIN (SELECT step, count(*) AS num FROM after GROUP BY step) AS other USING (step)
-    LEFT JOIN (SELECT step, count(*) AS num, count(*) FILTER (WHERE cardinality(parts) > 0) AS differing
-               FROM pair GROUP BY step) AS common USING (step) ORDER BY newest.step"""
+    SELECT step, earlier, count(*) FILTER (WHERE first), count(*) FILTER (WHERE second),
+           count(*) FILTER (WHERE first AND second),
+           count(*) FILTER (WHERE first AND second AND cardinality(parts) > 0)
+    FROM pair GROUP BY step, earlier ORDER BY step"""
 EXAMPLES = f"""{PAIRS}
-    SELECT step, "group", "index", parts, left(one, 200), left(other, 200) FROM pair WHERE cardinality(parts) > 0
+    SELECT step, "group", "index", parts, one, other FROM pair WHERE first AND second AND cardinality(parts) > 0
     ORDER BY step, "group", "index" LIMIT {MOST_SHOWN}"""
 
 
@@ -68,15 +70,16 @@ def begun(run: Run) -> list[Begun]:
     ]
 
 
-def repeat_of(one: Begun) -> Repeat:
-    """Compare what the attempt computed again; kept in its row once no more of it can come."""
+def repeat_of(one: Begun) -> Repeat | None:
+    """Compare what the attempt computed again, once, and keep it in its row; None: more of it may come."""
     attempt = one.attempt
     if attempt.repeat is not None:
         return Repeat.model_validate(attempt.repeat)
     high = _reached(attempt)
+    if attempt.outcome == Outcome.LIVE and attempt.step <= high:
+        return None
     found = _compared(one, high)
-    if attempt.outcome != Outcome.LIVE or attempt.step > high:
-        Attempt.objects.filter(pk=attempt.pk, repeat__isnull=True).update(repeat=found.model_dump())
+    Attempt.objects.filter(pk=attempt.pk, repeat__isnull=True).update(repeat=found.model_dump())
     return found
 
 
