@@ -151,7 +151,9 @@ def test_a_checkpoint_that_would_not_fit_is_not_begun(tmp_path: Path, monkeypatc
     usage = shutil.disk_usage(tmp_path)._replace(free=1_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
     monkeypatch.setattr(checkpoint, "_write", lambda *given: pytest.fail("it was begun"))
-    with pytest.raises(Failure, match=r"needs 17 MB, and 1 MB are free .* free some space .* then resume") as caught:
+    with pytest.raises(
+        Failure, match=r"disk is full but for 1 MB .* needs 17 MB: free some space .* then resume"
+    ) as caught:
         save(tmp_path, 2)
     assert caught.value.code == "out_of_disk"
     assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]

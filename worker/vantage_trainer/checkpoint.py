@@ -167,8 +167,9 @@ def _check_room(draft: Path, snapshot: Snapshot) -> None:
     if free < needed:
         raise Failure(
             "out_of_disk",
-            f"The next checkpoint needs {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free where the node keeps "
-            "its runs: free some space (old runs' checkpoints take most), then resume the run from its last one.",
+            f"The disk is full but for {free / 1e6:,.0f} MB where the node keeps its runs, and the next checkpoint "
+            f"needs {needed / 1e6:,.0f} MB: free some space (old runs' checkpoints take most), then resume the run "
+            "from its last checkpoint.",
         )
 
 
