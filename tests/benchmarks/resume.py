@@ -4,6 +4,7 @@ Each case runs on the real engines, once whole and once with a death amid it, an
 step is compared. The last rows go on with another number of ranks, where last bits may differ.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -89,7 +90,9 @@ def two_attempts(folder: Path, change: Ranks, whole: Values) -> Path:
         spec.budget.tokens = budget
         (folder / "spec.json").write_text(spec.model_dump_json())
         command = [sys.executable, "-m", "vantage_trainer.train", str(folder), "--attempt", str(attempt)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, stdout=subprocess.DEVNULL)
+        end = json.loads((folder / "attempts" / str(attempt) / "exit.json").read_text())
+        assert end["outcome"] == "succeeded", end
     return folder
 
 

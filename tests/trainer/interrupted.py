@@ -23,7 +23,7 @@ from vantage_trainer.presets import PRESETS
 from vantage_trainer.recipes import demo_spec
 from vantage_trainer.run import Run
 from vantage_trainer.spec import RunSpec
-from vantage_trainer.stopping import Stop
+from vantage_trainer.stopping import Stop, Stopped
 
 STEPS, WARM_STEPS = 5, 8
 Place = tuple[str, int, str]  # stage, step, and a metric or a completion
@@ -44,6 +44,7 @@ class Case:
     after: int
     goes_on_from: int
     stage: str = "rl"
+    is_asked: bool = False  # to stop, as by SIGTERM, instead of dying
 
 
 CASES = (
@@ -57,6 +58,7 @@ MORE_CASES = (
     Case("between minibatches", "grpo", (Policy, "_update", 2), 3, 2),
     Case("between update and weight sync", "grpo", (Run, "sync", 1), 4, 2),
     Case("while a checkpoint is written", "grpo", (checkpoint, "_write_json", 1), 4, 2),
+    Case("asked to stop amid a weight sync", "grpo", (Run, "sync", 1), 4, 4, is_asked=True),
     Case("with prompts that begin alike", "long", (Policy, "_loss", 6), 3, 2),
 )
 
@@ -122,6 +124,8 @@ def live(folder: Path, attempt: int, dies: Case | None = None) -> None:
             one.save()
     except Killed:
         pass
+    except Stopped:
+        one.save()
     finally:
         journal.close()
         one.policy.close()
@@ -129,7 +133,7 @@ def live(folder: Path, attempt: int, dies: Case | None = None) -> None:
 
 @contextmanager
 def deadly(one: Run, case: Case | None) -> Iterator[None]:
-    """Make a function raise Killed at its n-th call after so many steps of a stage."""
+    """Make a function raise Killed, or ask to stop, at its n-th call after so many steps of a stage."""
     if case is None:
         yield
         return
@@ -141,7 +145,9 @@ def deadly(one: Run, case: Case | None) -> Iterator[None]:
         nonlocal calls
         if (one.progress.stage, one.progress.step) == (case.stage, case.after):
             calls += 1
-            if calls == number:
+            if calls == number and case.is_asked:
+                one.stop.asked = True
+            elif calls == number:
                 raise Killed
         return original(*given, **options)
 

@@ -211,6 +211,18 @@ def test_two_ranks_with_zero_2_resume_what_one_rank_began(whole: Path, tmp_path:
     assert ours[3]["reward/mean"] == theirs[3]["reward/mean"]
     assert ours[3]["policy/loss"] == pytest.approx(theirs[3]["policy/loss"], abs=1e-5)
     assert ours[3]["policy/grad_norm"] == pytest.approx(theirs[3]["policy/grad_norm"], rel=1e-4)
+    assert [ours[step]["policy/lr"] for step in (3, 4)] == [theirs[step]["policy/lr"] for step in (3, 4)]
+    assert asked(folder, 2) == [one for one in asked(whole) if one[0] > 2]
+    written, expected = (checkpoint.load(place / "checkpoints" / "step-000004") for place in (folder, whole))
+    assert len(written.random) == 2 and written.adam.steps == expected.adam.steps
+    assert written.progress.cursor == expected.progress.cursor
+    for name, value in expected.adam.parameters.items():  # Adam moves each by its rate at most: four times 5e-5
+        torch.testing.assert_close(written.adam.parameters[name], value, rtol=0, atol=1e-3)
+
+
+def asked(folder: Path, attempt: int = 1) -> list[tuple[int, str]]:
+    """Return the step and the prompt of every sample, in order."""
+    return [(sample["step"], sample["prompt_id"]) for sample in journal(folder, "samples", attempt)]
 
 
 BAD = {
