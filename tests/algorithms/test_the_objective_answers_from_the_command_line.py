@@ -129,3 +129,13 @@ def test_every_option_changes_something_and_no_two_give_the_same() -> None:
     answers = [objective.inspect(Algorithm.model_validate(parts), BATCH, 64) for parts in algorithms]
     kept = [json.dumps([answer["loss"], answer["grad_logp"]]) for answer in answers]
     assert len(set(kept)) == len(kept)
+
+
+def test_responses_without_listed_tokens_count_with_their_stated_length() -> None:
+    inputs = {"group": [0, 0], "reward": [1, 0], "length": [9, 6], "response_mask": [[1, 1], []]}
+    inputs |= {"logp_new": [[-1.0, -2.0], []]}
+    found = objective.inspect(PRESETS["cispo"].algorithm, inputs, 64)
+    assert found["coef"] == [[pytest.approx(1 / 8)] * 2, []]
+    for odd in ([1.5, 2], [-1, 2], [None, 2], [1]):
+        with pytest.raises(ValueError, match=r"inputs\.length"):
+            objective.inspect(PRESETS["cispo"].algorithm, inputs | {"length": odd}, 64)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
-from seed import people
+from seed import make, people
 
 pytestmark = pytest.mark.browser
 HIGHEST = "Math.max(...document.querySelector('[data-chart=weight] .plot').data[0].y)"
@@ -54,3 +54,19 @@ def test_the_pages_fit_every_screen_and_nothing_complains(visit: Callable) -> No
         too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert too_wide <= 0, (path, theme, width)
         assert visitor.complaints == [], (path, theme, width)
+
+
+def test_the_tokens_of_a_step_tell_their_numbers_to_the_keyboard(visit: Callable) -> None:
+    team, users, _ = people()
+    run = make(team, users["maya"], "a run", "succeeded", done=2)
+    visitor = visit("maya")
+    page = visitor.go(f"/runs/{run.pk}/objective/?step=1")
+    tokens = page.locator("[data-tokens]").first
+    tokens.locator(".token").first.focus()
+    page.keyboard.press("ArrowRight")
+    readout = page.locator("[data-readout]").first
+    said = tokens.locator(".token").nth(1).get_attribute("data-said")
+    expect(readout).to_contain_text(said)
+    tokens.locator(".token").nth(4).hover()
+    expect(readout).to_contain_text(tokens.locator(".token").nth(4).get_attribute("data-said"))
+    assert visitor.complaints == []

@@ -15,7 +15,7 @@ LOOKS = (("light", 1280), ("dark", 1280), ("light", 400))
 
 
 def pages_of(run: Run) -> list[str]:
-    parts = ("", "samples/", "events/", "log/", "checkpoints/", "configuration/")
+    parts = ("", "samples/", "objective/", "events/", "log/", "checkpoints/", "configuration/")
     lists = ["/runs/", "/runs/new/", f"/runs/new/?from={run.pk}", "/algorithms/", "/datasets/", "/nodes/", "/team/"]
     return lists + [f"/runs/{run.pk}/{part}" for part in parts]
 

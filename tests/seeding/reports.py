@@ -1,5 +1,6 @@
 """A run's rows as its supervisor would have stored them: metrics, events, samples, checkpoints, the log's end."""
 
+import math
 import random
 from datetime import datetime
 
@@ -114,7 +115,26 @@ def sample(run: Run, seq: int, step: int, time: float, group: int, index: int, n
         reward=None if is_unscored else float(correct),
         parts={} if is_unscored else {"numeric": float(correct)},
         correct=None if is_unscored else correct,
-        advantage=noise.gauss(0, 1),
+        advantage=abs(noise.gauss(0, 1)) * (1 if correct else -1),
         finish="length" if len(text) > 500 else "stop",
         version=step,
+        tokens=tokens(text, noise, correct) if group == 2 and index < 2 else None,
     )
+
+
+def tokens(text: str, noise: random.Random, correct: bool) -> dict[str, list]:
+    """What the trainer tells of an inspected answer: here one character is a token, and a clip of 0.2 acts."""
+    old = [math.log(noise.uniform(0.05, 0.99)) for _ in text]
+    ratios = [math.exp(noise.gauss(0, 0.15)) for _ in text]
+    kept = [ratio <= 1.2 if correct else ratio >= 0.8 for ratio in ratios]
+    return {
+        "text": list(text),
+        "old": old,
+        "behaviour": [value + noise.gauss(0, 1e-3) for value in old],
+        "logp": [min(0.0, value + math.log(ratio)) for value, ratio in zip(old, ratios, strict=True)],
+        "ref": old,
+        "ratio": ratios,
+        "weight": [ratio * keep for ratio, keep in zip(ratios, kept, strict=True)],
+        "keep": [int(keep) for keep in kept],
+        "coef": [1 / (128 * len(text))] * len(text),
+    }

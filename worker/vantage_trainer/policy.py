@@ -196,5 +196,12 @@ def _inspected(
         end = start + len(sequence.response_ids)
         if sequence.index in wanted and sequence.trained:
             found[sequence.index] = {name: value[start:end].tolist() for name, value in arrays.items()}
+            found[sequence.index] |= _given(sequence)
         start = end
     return found
+
+
+def _given(sequence: Sequence) -> dict[str, list[float]]:
+    """What the update was given for each token of a response."""
+    known = {"coef": [sequence.coef] * len(sequence.response_ids)}
+    return known if sequence.ref is None else known | {"ref": sequence.ref.tolist()}

@@ -49,11 +49,21 @@ def read(inputs: Inputs, correct_threshold: float) -> Batch:
         reward_B=reward_B,
         correct_B=_flags(inputs, "correct", reward_B >= correct_threshold),
         truncated_B=_flags(inputs, "truncated", torch.zeros(num, dtype=torch.bool)),
-        length_B=length_B if "response_mask" in inputs else torch.ones_like(length_B),
+        length_B=_lengths(inputs, length_B, row_B),
         row_B=row_B,
         mask_T=mask_T,
         columns={name: _flat(inputs[name], name, row_B) for name in names},
     )
+
+
+def _lengths(inputs: Inputs, counted_B: Tensor, row_B: Tensor) -> Tensor:
+    """Trained tokens: as counted; where no token is listed, as `inputs.length` says; bare rewards have one each."""
+    if "length" in inputs:
+        stated = _of_length(_column(inputs, "length"), len(row_B), "length")
+        if not all(value.is_integer() and value >= 0 for value in stated):
+            raise ValueError("inputs.length must hold whole numbers, the trained tokens of each response.")
+        return torch.where(row_B > 0, counted_B, torch.tensor(stated, dtype=torch.int64))
+    return counted_B if "response_mask" in inputs else torch.ones_like(counted_B)
 
 
 def _json(number: float | int | bool) -> float | int | None:

@@ -49,10 +49,11 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Explained:
-    """A composition under the name it is shown with."""
+    """A composition under the name it is shown with; in a run the response limit is known."""
 
     title: str
     composition: Composition
+    response_limit: int | None = None
 
 
 @require_http_methods(["GET", "POST"])
@@ -75,9 +76,14 @@ def explain(request: HttpRequest) -> JsonResponse:
 
 def board(references: Sequence[str], query: Mapping[str, str], *, name: str = "of") -> dict[str, object]:
     """What the template of the curves needs; the process that computes them begins to warm up."""
-    HELPER.warm()
+    warm()
     address = f"{reverse('algorithm_explain')}?{urlencode([(name, reference) for reference in references])}"
     return {"explain_url": address, "charts": CHARTS, "sizes": Sizes.of(query)}
+
+
+def warm() -> None:
+    """Begin to load the mathematics, for a page that will ask."""
+    HELPER.warm()
 
 
 def bound_form(request: HttpRequest) -> Bound[Composition]:
@@ -128,7 +134,7 @@ def sentences(root: FormField) -> dict[str, list[str]]:
 
 def shown(chosen: Sequence[Explained], sizes: Sizes) -> dict[str, object]:
     """Formula and figures, as a page puts them in their places."""
-    lines = [formula(one.composition) for one in chosen]
+    lines = [formula(one.composition, one.response_limit) for one in chosen]
     answer: dict[str, object] = {"formula": written(lines[0])}
     if len(chosen) > 1:
         answer |= {"formula": written(lines[0], lines[1]), "other": written(lines[1], lines[0])}

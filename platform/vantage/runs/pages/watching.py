@@ -21,6 +21,7 @@ from vantage.teams.models import Role
 TABS = (
     ("run", "Charts"),
     ("run_samples", "Samples"),
+    ("run_objective", "Objective"),
     ("run_events", "Events"),
     ("run_log", "Log"),
     ("run_checkpoints", "Checkpoints"),
