@@ -118,4 +118,5 @@ LEASE_SECONDS = float(os.environ.get("VANTAGE_LEASE_SECONDS", "30"))  # a superv
 USAGE_SECONDS = float(os.environ.get("VANTAGE_USAGE_SECONDS", "5"))  # between two looks at a node's devices
 SWEEP_SECONDS = float(os.environ.get("VANTAGE_SWEEP_SECONDS", "10"))
 TRAINER_MODULE = os.environ.get("VANTAGE_TRAINER_MODULE", "vantage_trainer.train")
-JOB_MODULE = os.environ.get("VANTAGE_JOB_MODULE", "vantage_trainer.job")  # for every kind of job but training
+JOB_MODULE = os.environ.get("VANTAGE_JOB_MODULE", "vantage_trainer.job")  # for the other kinds
+IMPORT_MODULE = os.environ.get("VANTAGE_IMPORT_MODULE", "vantage.runs.importing")  # writes rows to Postgres itself

@@ -21,7 +21,7 @@ def world(service_environment: dict[str, str], tmp_path: Path, settings: Any) ->
     settings.HOME = tmp_path
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     own = {"VANTAGE_HOME": str(tmp_path), "PYTHONPATH": paths, "VANTAGE_TRAINER_MODULE": "scripted_trainer"}
-    own |= {"VANTAGE_JOB_MODULE": "scripted_trainer"}
+    own |= {"VANTAGE_JOB_MODULE": "scripted_trainer", "VANTAGE_IMPORT_MODULE": "scripted_trainer"}
     quick = {"VANTAGE_LEASE_SECONDS": "3", "VANTAGE_SWEEP_SECONDS": "0.5", "WORLD": str(tmp_path)}
     made = World(tmp_path, service_environment | own | quick)
     yield made

@@ -104,7 +104,8 @@ def test_it_asks_the_prompts_of_the_first_step_with_the_seeds_of_the_first_step(
     engines = Listening(), Listening()
     samplers = [Sampler(engine, letters, Scorer(Reward()), spec.rollout) for engine in engines]  # type: ignore[arg-type]
     dry_run.first_step(spec, dry_run.Ready(problems, samplers[0], "own"), 3)
-    parts: Any = {"policy": None, "generator": None, "tokenizer": letters, "heldout": {}, "journal": None, "stop": None}
+    parts: Any = {"policy": None, "generator": None, "tokenizer": letters, "heldout": {}}
+    parts |= {"imitated": [], "journal": None, "stop": None}
     progress = SimpleNamespace(step=0, cursor=0)
     run = Run(folder=Path(), spec=spec, sampler=samplers[1], problems=problems, progress=progress, **parts)  # type: ignore[arg-type]
     loop._batch(run, loop.Step(1, 0), spec.rollout.prompts_per_step)

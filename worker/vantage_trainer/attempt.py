@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from vantage_trainer import ranks
 from vantage_trainer.failure import explained
 from vantage_trainer.journal import Journal
 from vantage_trainer.stopping import Stop, Stopped
@@ -74,7 +73,6 @@ def set_threads() -> None:
     """Say how threads wait, before anything that starts some is imported."""
     for name, value in THREADS.items():
         os.environ.setdefault(name, value)
-    ranks.follow_parent()
 
 
 def live(folder: Path, number: int, work: Work, *, nothing_done: str) -> int:

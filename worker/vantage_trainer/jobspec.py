@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from vantage_trainer.spec import (
     Count,
@@ -104,7 +104,7 @@ class ImportSpec(AnyJob):
     name: str = setting("", "Dataset")
     upload: str = ""  # id of the upload
     hub: HubFile | None = None
-    columns: dict[str, str | None] | None = None  # None: they are guessed
+    columns: dict[str, JsonValue] | None = None  # None: they are guessed
     leave_out: bool = setting(False, "Leave out records that cannot be used")
 
 

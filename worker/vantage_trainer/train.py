@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def main() -> int:
     folder, number = attempt.arguments("vantage_trainer.train", "Train one run.")
     attempt.set_threads()
+    ranks.follow_parent()
     if ranks.rank() > 0:
         return _follow(folder)
     return attempt.live(folder, number, _work, nothing_done="The run was stopped before its first step.")

@@ -1,6 +1,7 @@
 """The pages that create a version: by generator, or by upload, mapping and checks."""
 
 from collections.abc import Mapping
+from uuid import uuid4
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
@@ -12,9 +13,10 @@ from django.views.decorators.http import require_http_methods
 from vantage.datasets import uploads
 from vantage.datasets.columns import Columns, guess, names
 from vantage.datasets.generators import GENERATORS, create_generated
+from vantage.datasets.hub_form import HubForm
 from vantage.datasets.models import DatasetVersion, Upload
 from vantage.datasets.problems import NewRow, Problem, Report
-from vantage.forms_from_schema import Bound, bind, form
+from vantage.forms_from_schema import Bound, FormField, bind, form
 from vantage.names import checked_name
 from vantage.teams.access import current_team, found, may, reader, require_role
 from vantage.teams.models import Role
@@ -40,7 +42,12 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def show_new(
-    request: HttpRequest, *, refusal: str = "", name_refusal: str = "", bound: Bound | None = None
+    request: HttpRequest,
+    *,
+    refusal: str = "",
+    name_refusal: str = "",
+    bound: Bound | None = None,
+    hub: FormField | None = None,
 ) -> HttpResponse:
     """Show both ways again with what was typed, each refusal where it belongs."""
     generators = [
@@ -55,7 +62,9 @@ def show_new(
         "name": showable(request.POST.get("name", request.GET.get("name", ""))),
         "refusal": refusal,
         "name_refusal": name_refusal,
-        "refused": request.POST.get("generator", "upload"),
+        "refused": "hub" if hub else request.POST.get("generator", "upload"),
+        "hub": hub or form(HubForm),
+        "token": uuid4(),
     }
     return render(request, "datasets/new.html", context, status=400 if refusal or name_refusal or bound else 200)
 
@@ -94,12 +103,15 @@ def map_columns(request: HttpRequest, pk: str) -> HttpResponse:
     return map_known(request, upload)
 
 
-def map_known(request: HttpRequest, upload: Upload) -> HttpResponse:
+def map_known(request: HttpRequest, upload: Upload, *, at_once: bool = False) -> HttpResponse:
+    """Preview, or check and create; a large file is a job's work unless it has to be done at once."""
     sample = uploads.sample(upload)
     columns = bind(Columns, request.POST, base=guess(sample)).value or guess(sample)
     unknown = wrong_choices(columns, names(sample))
     if unknown or "create" not in request.POST:
         return show_columns(request, upload, names(sample), columns, errors=unknown)
+    if uploads.is_large(upload) and not at_once:
+        return redirect("dataset_import", pk=upload.pk, preserve_request=True)
     report = uploads.examine(upload, columns)
     if report.num_good and (not report.num_bad or request.POST["create"] == "without"):
         return created(request, *uploads.store(upload, columns, reader(request)))
@@ -126,6 +138,7 @@ def show_columns(
         "form": form(Columns, columns, choices=choices, errors=errors),
         "preview": [shown(place, row) for place, row in uploads.preview(upload, columns)],
         "report": report,
+        "is_large": uploads.is_large(upload),
     }
     return render(request, "datasets/columns.html", context, status=400 if errors or report else 200)
 

@@ -127,6 +127,7 @@ class Upload(models.Model):
     filename = models.CharField(max_length=255)
     format = models.CharField(max_length=10)
     created = models.DateTimeField(auto_now_add=True)
+    importing = models.BooleanField(default=False)  # a job was queued for it, which may have to wait
     objects = TeamQuerySet.as_manager()
 
     def __str__(self) -> str:

@@ -21,7 +21,10 @@ MOST_LOST = 3  # attempts lost in a row without a checkpoint between them, then 
 INSTEAD = {"drain": "stop", "lose": "lose_stopping"}  # where a person asked to stop meanwhile
 TRANSITION = {Outcome.SUCCEEDED: "succeed", Outcome.FAILED: "fail", Outcome.STOPPED: "stop"}
 TRANSITION |= {Outcome.DRAINED: "drain", Outcome.LOST: "lose"}
-INFRASTRUCTURE = ("generator_died",)  # codes of a failure that another attempt may not meet: as a lost trainer's
+INFRASTRUCTURE = (
+    "generator_died",
+    "postgres_away",
+)  # codes of a failure that another attempt may not meet: as a lost trainer's
 GOES_ON = "; the run goes on from its last checkpoint"  # untrue where it does not
 BEGINS_ANEW = "; the job starts again"
 _NOISE = re.compile(r"^\s|^\s*$|^Traceback|%\|")  # indented lines of a stack trace, empty lines, progress bars

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from django.db.models import Q, QuerySet
+from vantage_trainer.data_files import file_of, id_in, training_files
+from vantage_trainer.spec import RunSpec
 
 from vantage.datasets.models import Row
 from vantage.numbers import whole
@@ -35,12 +37,17 @@ def write_samples(run: Run, path: Path) -> int:
 
 
 def answers_of(run: Run, prompt_ids: Iterable[str] | None = None) -> dict[str, str]:
-    """The answers of the training dataset by problem, of all or of some: the id is the row's number."""
-    rows = Row.objects.filter(version=run.datasets.get("train"))
-    if prompt_ids is not None:
-        rows = rows.filter(number__in=[meant for one in prompt_ids if (meant := whole(one, 2**31 - 1)) is not None])
-    told = rows.values_list("number", "answer").iterator(chunk_size=CHUNK)
-    return {str(number): answer for number, answer in told}
+    """The answers of the training datasets by problem, of all or of some: an id tells the dataset and the row."""
+    wanted = None if prompt_ids is None else [file_of(one) for one in prompt_ids]
+    found: dict[str, str] = {}
+    for file in training_files(RunSpec.model_validate(run.spec)):
+        rows = Row.objects.filter(version=run.datasets.get(file))
+        if wanted is not None:
+            numbers = [whole(row, 2**31 - 1) for name, row in wanted if name == file]
+            rows = rows.filter(number__in=[number for number in numbers if number is not None])
+        told = rows.values_list("number", "answer").iterator(chunk_size=CHUNK)
+        found |= {id_in(file, str(number)): answer for number, answer in told}
+    return found
 
 
 def _lines(run: Run, answers: dict[str, str]) -> Iterator[str]:

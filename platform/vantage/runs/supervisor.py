@@ -63,12 +63,18 @@ def _leave(error: Exception) -> None:
     connection.close()
 
 
+def program(kind: str) -> tuple[str, bool]:
+    """Name the module that does this kind of work, and say whether it may reach the services."""
+    if kind == Kind.IMPORT:
+        return settings.IMPORT_MODULE, True  # it runs nobody else's code
+    return settings.TRAINER_MODULE if kind == Kind.TRAIN else settings.JOB_MODULE, False
+
+
 class Supervisor:
     def __init__(self, attempt: Attempt, folder: RunFolder) -> None:
         self.attempt = attempt
         self.folder = folder
-        module = settings.TRAINER_MODULE if attempt.run.kind == Kind.TRAIN else settings.JOB_MODULE
-        self.trainer = TrainerProcess(folder, attempt.number, module)
+        self.trainer = TrainerProcess(folder, attempt.number, *program(attempt.run.kind))
         self.shipper = Shipper(attempt, folder.attempt(attempt.number))
         self.gauge = Gauge(folder.path)
         self.node_rows = NodeRows(attempt, self.gauge)

@@ -24,9 +24,10 @@ REST_SECONDS = 5.0
 class TrainerProcess:
     """At most one trainer works on a run: it holds the folder's lock, which outlives supervisors."""
 
-    def __init__(self, folder: RunFolder, number: int, module: str) -> None:
+    def __init__(self, folder: RunFolder, number: int, module: str, reaches_services: bool = False) -> None:
         self.folder = folder
         self.module = module
+        self.reaches_services = reaches_services
         self.attempt = folder.attempt(number)
         self.number = number
         self.process = self._known()
@@ -56,14 +57,14 @@ class TrainerProcess:
     def start(self, devices: list[str], cores: set[int]) -> None:
         """Start it on its devices and cores (none: all), in a session of its own, without the site's secrets.
 
-        Reward code must not reach the services.
+        Reward code must not reach the services; what runs none, and works on them, is given the way there.
         """
         command = [sys.executable, "-P", "-m", self.module, str(self.folder.path)]
         with self.attempt.log.open("ab") as log:
             self._child = subprocess.Popen(
                 [*command, "--attempt", str(self.number)],
                 cwd=self.folder.path,
-                env=environment(self.folder.path, devices),
+                env=environment(self.folder.path, devices) | (dict(os.environ) if self.reaches_services else {}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -5,6 +5,7 @@ from django.views.generic import RedirectView
 
 from vantage.runs.pages import (
     changing,
+    importing,
     job_new,
     jobs,
     launching,
@@ -57,7 +58,9 @@ urlpatterns: list[URLPattern] = [
     path("runs/<int:pk>/stop/", changing.stop, name="run_stop"),
     path("runs/<int:pk>/resume/", changing.resume, name="run_resume"),
     path("runs/<int:pk>/rescore/", rescoring.rescore, name="run_rescore"),
-    path("jobs/<int:pk>/", jobs.job, name="job"),
+    path("datasets/uploads/<uuid:pk>/import/", importing.start, name="dataset_import"),
+    path("datasets/hub/", importing.from_hub, name="dataset_hub"),
+    path("jobs/<int:pk>/without/", importing.without, name="import_without"),
     path("runs/<int:pk>/edit/", changing.edit, name="run_edit"),
     path("runs/<int:pk>/priority/", queueing.priority, name="run_priority"),
     path("runs/<int:pk>/front/", queueing.front, name="run_front"),

@@ -106,7 +106,7 @@ def _as_it_is(job: "Job", spec: RunSpec) -> Iterator[Ready]:
     scorer = Scorer(spec.reward)
     model = prepare.model_folder(job.folder, spec)
     tokenizer = prepare.tokenizer_of(model)
-    problems = prepare.problems_of(job.folder / "data" / "train.jsonl", "train", spec, tokenizer, job.journal)
+    problems, _ = prepare.training_problems(job.folder / "data", spec, tokenizer, job.journal)
     generator = Generator(model, spec=spec, log=job.place / "generator.log")
     generator.start()
     try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from vantage_trainer.data_files import imitated_file, training_files
 from vantage_trainer.jobspec import DryRunSpec, JobSpec
 from vantage_trainer.refusal import Refusal
 
@@ -36,8 +37,9 @@ def _refusals(team: Team, spec: JobSpec, parent: Run | None) -> Iterator[Refusal
 
 def _files(team: Team, spec: JobSpec, parent: Run | None) -> dict[str, int]:
     assert isinstance(spec, DryRunSpec)
-    version = lookup(team, spec.run.data.train)
-    return {"train": version.pk} if version else {}
+    named = training_files(spec.run) | imitated_file(spec.run)
+    found = {name: lookup(team, reference) for name, reference in named.items()}
+    return {name: version.pk for name, version in found.items() if version}
 
 
 def _result(run: Run) -> Context:
