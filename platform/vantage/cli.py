@@ -108,8 +108,9 @@ def _recipe(arguments: argparse.Namespace) -> int:
     home = environment.home()
     environment.enter(home)
     running = Running.read(home)
-    address = running.address if running and running.owner.alive() else ""
-    print((address or "") + first_start.queue_smollm2(files))
+    address = (running.address or "") if running and running.owner.alive() else ""
+    page, shared = first_start.queue_smollm2(files)
+    print(*shared, f"Queued: {address}{page}", sep="\n")
     return 0
 
 

@@ -68,15 +68,16 @@ def queue_demo() -> str:
         return reverse("run", args=[queue_demo(team, user).pk])
 
 
-def queue_smollm2(files: dict[str, Path]) -> str:
-    """Queue the recipe smollm2 on these files for the first admin's team; returns the path of the run's page."""
+def queue_smollm2(files: dict[str, Path]) -> tuple[str, list[str]]:
+    """Queue the recipe smollm2 for the first admin's team; returns its page's path and what training shares."""
     django.setup()
-    from vantage.runs.recipe import queue_smollm2
+    from vantage.runs.recipe import queue_smollm2, shared
     from vantage.teams.setup import ensure_first_team
 
     with _connected():
         user, team = ensure_first_team()
-        return reverse("run", args=[queue_smollm2(team, user, files).pk])
+        run = queue_smollm2(team, user, files)
+        return reverse("run", args=[run.pk]), shared(run)
 
 
 def login_page() -> str:

@@ -9,7 +9,7 @@ from vantage.cli import _parser
 from vantage.datasets.models import DatasetVersion
 from vantage.recipe_files import files_of
 from vantage.runs.models import Run
-from vantage.runs.recipe import queue_smollm2
+from vantage.runs.recipe import queue_smollm2, shared
 from vantage_trainer.recipes import SMOLLM2_FILES, smollm2_spec
 from vantage_trainer.refusals import refusals
 from vantage_trainer.spec import RunSpec
@@ -48,6 +48,16 @@ def test_it_is_queued_on_what_was_uploaded(people: Any, folder: Path) -> None:
     imitated = DatasetVersion.objects.get(pk=run.datasets["train+start"]).rows.get()
     assert (imitated.answer, imitated.solution) == ("24", "48/2 = 24")
     assert DatasetVersion.objects.get(pk=run.datasets["train"]).source["left_out"] == {"duplicate": 1}
+
+
+def test_what_training_shares_with_the_held_out_problems_is_told(people: Any, folder: Path) -> None:
+    run = queue_smollm2(people.team, people.member, options("--folder", str(folder)))
+    assert shared(run) == [
+        "Of the 1 held-out problems of mawps-add-sub@1, training holds none, not even with other numbers."
+    ]
+    (folder / "mawps_addsub.jsonl").write_text('{"input": "7 AND 7 ?", "target": 14}\n')
+    [sentence] = shared(queue_smollm2(people.team, people.member, options("--folder", str(folder))))
+    assert sentence.endswith("training holds 1 but for case, spacing and punctuation (row 1).")
 
 
 def test_a_second_time_it_uses_the_same_datasets(people: Any, folder: Path) -> None:

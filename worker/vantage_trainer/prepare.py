@@ -11,7 +11,7 @@ from vantage_trainer import checkpoint, fork
 from vantage_trainer.checkpoint import Snapshot
 from vantage_trainer.critic import Critic
 from vantage_trainer.data import Problem, Tokenizer, load
-from vantage_trainer.data_files import id_in, imitated_file, training_files
+from vantage_trainer.data_files import FIRST, id_in, imitated_file, training_files
 from vantage_trainer.failure import Failure
 from vantage_trainer.generation import Generator
 from vantage_trainer.journal import Journal
@@ -102,13 +102,13 @@ def training_problems(
     """Read what is asked and what the warm start imitates; ids tell further files apart."""
     problems = [
         replace(problem, id=id_in(file, problem.id))
-        for file in training_files(spec)
-        for problem in problems_of(data / f"{file}.jsonl", file, spec, tokenizer, journal)
+        for file, dataset in training_files(spec).items()
+        for problem in problems_of(data / f"{file}.jsonl", file if file == FIRST else dataset, spec, tokenizer, journal)
     ]
     own = [
         problem
-        for file in imitated_file(spec)
-        for problem in problems_of(data / f"{file}.jsonl", file, spec, tokenizer, journal)
+        for file, dataset in imitated_file(spec).items()
+        for problem in problems_of(data / f"{file}.jsonl", dataset, spec, tokenizer, journal)
     ]
     return problems, own or problems
 

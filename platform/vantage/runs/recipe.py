@@ -11,6 +11,7 @@ from vantage.datasets.columns import guess
 from vantage.datasets.models import DatasetVersion
 from vantage.runs.create import create_run
 from vantage.runs.models import Run
+from vantage.runs.overlaps import compared
 from vantage.teams.models import Team, User
 
 TAG = "smollm2"
@@ -21,6 +22,16 @@ def queue_smollm2(team: Team, user: User, files: dict[str, Path]) -> Run:
     versions = {name: str(upload(team, user, name, path)) for name, path in files.items()}
     spec = _with_datasets(recipes.smollm2_spec(), versions)
     return create_run(team, user, "SmolLM2 on word problems", spec, tags=[TAG])
+
+
+def shared(run: Run) -> list[str]:
+    """Say of each held-out set what of it is trained on, also where that is nothing."""
+    return [
+        f"Of the {version.num_rows} held-out problems of {version}, training holds "
+        + (found.sentence if found else "none, not even with other numbers")
+        + "."
+        for _, version, found in compared(run.team, RunSpec.model_validate(run.spec))
+    ]
 
 
 def upload(team: Team, user: User, name: str, path: Path) -> DatasetVersion:
