@@ -34,7 +34,8 @@ class StoredJSON(models.JSONField):
         )
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
-        return from_jsonb(super().from_db_value(value, expression, connection))
+        found = super().from_db_value(value, expression, connection)
+        return found if isinstance(value, str) and MARK not in value else from_jsonb(found)  # most hold no escape
 
 
 def to_jsonb(value: Json) -> Json:

@@ -2,6 +2,7 @@
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.urls import reverse
 
 from vantage.nodes.models import Node
@@ -19,6 +20,11 @@ class Run(models.Model):
     name = models.CharField(max_length=200)
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TRAIN)
     spec = StoredJSON()
+    preset = models.GeneratedField(  # to search ten thousand specs without unpacking each
+        expression=KeyTextTransform("preset", KeyTransform("algorithm", "spec")),
+        output_field=models.TextField(null=True),
+        db_persist=True,
+    )
     datasets = models.JSONField(default=dict)  # name of a file in the run folder's data/ -> pk of the DatasetVersion
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     priority = models.SmallIntegerField(default=0)  # higher goes first
