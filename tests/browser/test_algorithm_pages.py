@@ -27,7 +27,11 @@ def wait_for_height(page: Page, height: float) -> None:
 def test_formula_and_curves_follow_the_form(visit: Callable) -> None:
     people()
     visitor = visit("maya")
-    page = visitor.go("/algorithms/new/?from=dapo")
+    page = visitor.go("/algorithms/new/")
+    page.get_by_label("Search in: Begin with").fill("dapo token")
+    page.get_by_label("Search in: Begin with").press("Enter")
+    page.get_by_role("button", name="Fill in its parts").click()
+    page.wait_for_url("**/?from=dapo")
     drawn(page)
     assert 1.26 < page.evaluate(HIGHEST) < 1.3
     page.fill("[name='trust_region:clip.high']", "0.9")

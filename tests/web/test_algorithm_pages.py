@@ -88,6 +88,14 @@ def test_starting_from_a_preset_and_saving_makes_a_version(people: Any, client_o
     assert (saved.note, saved.author) == ("wider", people.member)
 
 
+def test_a_new_algorithm_begins_with_any_preset_or_own_version(people: Any, client_of: Clients) -> None:
+    save(people.team, people.member, "mine", PRESETS["gspo"].algorithm, "")
+    client = client_of(people.member)
+    page = client.get("/algorithms/new/").content.decode()
+    assert '<option value="grpo" selected>' in page and '<option value="mine@1">' in page
+    assert 'value="0.0004"' in client.get("/algorithms/new/", {"from": "mine@1"}).content.decode()
+
+
 def test_editing_adds_a_version_and_changes_none(people: Any, client_of: Clients) -> None:
     version, _ = save(people.team, people.member, "mine", GRPO, "")
     client = client_of(people.member)

@@ -91,7 +91,8 @@ def show_form(
         "refusal": refusal,
         "name": showable(request.POST.get("name", "")),
         "note": showable(request.POST.get("note", "")),
-        "start": showable(request.GET.get("from", "")),
+        "start": showable(start),
+        "choices": [] if own else store.choices(current_team(request)),
     }
     return render(request, "algorithms/edit.html", context, status=status)
 
