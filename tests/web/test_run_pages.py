@@ -15,6 +15,7 @@ from vantage.runs.models import Attempt, Event, LogTail, MetricKey, MetricRow, R
 from vantage.runs.spark import spark
 from vantage.teams.models import User
 from vantage_trainer.presets import PRESETS
+from vantage_trainer.recipes import demo_spec
 from vantage_trainer.spec import EvaluationSet, RewardPart, RunSpec
 
 ClientOf = Callable[[User], Client]
@@ -297,3 +298,11 @@ def test_small_lines_share_one_scale() -> None:
     low, high = spark([(0, 0.0), (1, 0.25), (2, math.nan)]), spark([(0, 0.5), (5, 1.0)])
     assert (low and low.points, high and high.points) == ("0.0,20.0 72.0,15.0", "0.0,10.0 72.0,0.0")
     assert spark([(0, 0.5), (1, math.nan)]) is None
+
+
+def test_an_evaluation_before_the_warm_start_has_a_chart_of_its_own() -> None:
+    spec = demo_spec()
+    spec.evaluation.before_warm_start = True
+    shown = {one.chart.slug: one.keys for one in charts_of(spec, set())}
+    assert shown["before"][:1] == ("warm_start/heldout/pass@1",) and shown["warm-start"] == ("warm_start/loss",)
+    assert "before" not in {one.chart.slug for one in charts_of(demo_spec(), set())}

@@ -272,7 +272,7 @@ def _keys(chart: Chart, known: list[str]) -> list[str]:
 
 def _others(known: list[str]) -> list[str]:
     charted = {key for chart in CHARTS for key in _keys(chart, known)}
-    ends = {key for key in known if key.startswith(("eval/", "warm_start/")) and key.rsplit("/", 1)[-1] in INTERVAL}
+    ends = {key for key in known if key.startswith("eval/") and key.rsplit("/", 1)[-1] in INTERVAL}
     return [key for key in known if key not in charted | ends | UNCHARTED]
 
 
