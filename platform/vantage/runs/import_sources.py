@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from vantage.datasets import uploads
 from vantage.datasets.columns import SAMPLE, Columns, guess, names
 from vantage.datasets.models import Upload
 from vantage.datasets.problems import NewRow, Problem
-from vantage.datasets.reading import Record, file_format, records
+from vantage.datasets.reading import CHUNK, Record, file_format, records
 from vantage.stored import Json
 
 Watching = Callable[[Iterator[Record]], Iterator[Record]]
@@ -28,6 +29,14 @@ class Source:
     columns: Columns
     told: Mapping[str, Json]
     forget: Callable[[], None] = lambda: None
+
+    @property
+    def num_lines(self) -> int | None:
+        """About how many records there are, where a line is one."""
+        if self.format == "json":
+            return None
+        with self.path.open("rb") as file:
+            return sum(piece.count(b"\n") for piece in iter(partial(file.read, CHUNK), b""))
 
     def rows(self, watching: Watching) -> Iterator[tuple[str, NewRow | Problem]]:
         return uploads.rows_of(watching(records(self.path, self.format)), self.columns)

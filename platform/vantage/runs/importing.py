@@ -7,7 +7,6 @@ unlike a trainer it is given the way there. Killed at any moment, it leaves no r
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import django
 from vantage_trainer import attempt
@@ -50,14 +49,14 @@ def _imported(ours: Attempt, spec: ImportSpec, journal: Journal) -> Told:
         raise Failure("no_owner", "Who started this import is no longer known: start it again.")
     journal.phase(0, "loading")
     source = source_of(spec, ours.folder)
-    watched = partial(Watched, stop=ours.stop, journal=journal, path=source.path)
+    watched = partial(Watched, stop=ours.stop, journal=journal)
     report = None
     if not spec.leave_out:
-        report = examine_rows(source.rows(watched("checking").over))
+        report = examine_rows(source.rows(watched("checking", total=source.num_lines).over))
         if report.num_bad or not report.num_good:
             journal.event(0, "result", report_of(report))
             return Told(FAILED, "bad_records", _refusal(report.num_good, report.num_bad))
-    total = report.num_good if report else None
+    total = report.num_good if report else source.num_lines
     rows = source.rows(watched("storing", total=total).over)
     version, is_new = store_rows(job.team, job.created_by, spec.name, rows, source.columns, source.told)
     told = {"dataset": version.dataset_id, "number": version.number, "rows": version.num_rows, "is_new": is_new}
@@ -83,7 +82,6 @@ class Watched:
     phase: str
     stop: Stop
     journal: Journal
-    path: Path
     total: int | None = None
 
     def over(self, read: Iterator) -> Iterator:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from django import template
 
 from vantage.runs.import_queue import imports_of
-from vantage.runs.models import Event, Run
-from vantage.runs.states import ACTIVE, Status
+from vantage.runs.job_progress import phase_of_job
+from vantage.runs.models import Run
+from vantage.runs.states import Status
 from vantage.teams.access import current_team, reader
 
 register = template.Library()
-PHASES = {"loading": "Looking for the file", "checking": "Checking", "storing": "Storing", "finished": "Finishing"}
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,8 @@ def imports_under_way(context: template.Context) -> list[UnderWay]:
 def under_way(run: Run) -> UnderWay:
     if run.status == Status.QUEUED:
         return UnderWay(run, "Waits for a node")
-    if run.status not in ACTIVE:
+    phase = phase_of_job(run)
+    if phase is None:
         return UnderWay(run, "")
-    newest = Event.objects.filter(run=run, attempt=run.attempt, kind="phase").order_by("-seq").first()
-    data = newest.data if newest and isinstance(newest.data, dict) else {}
-    told = data.get("progress")
-    done, total = (told.get("done"), told.get("total")) if isinstance(told, dict) else (None, None)
-    phase = PHASES.get(str(data.get("name")), "Starting")
-    says = f"{phase}: {done:,} records" if isinstance(done, int) and done else phase
-    if isinstance(done, int) and isinstance(total, int) and total > 0:
-        return UnderWay(run, says, min(1.0, done / total))
-    return UnderWay(run, says)
+    says = f"{phase.title}: {phase.done:,} records" if phase.done else phase.title
+    return UnderWay(run, says, min(1.0, (phase.done or 0) / phase.total) if phase.total else None)
