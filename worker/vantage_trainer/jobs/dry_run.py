@@ -63,11 +63,11 @@ def wanted(job: "Job") -> DryRunSpec:
 
 
 def trimmed(spec: RunSpec) -> RunSpec:
-    """Leave out what a dry run does not reach: evaluations, and devices beyond the first."""
+    """Leave out what a dry run does not reach or need: evaluations, checkpoints on the way, further devices."""
     trimmed = spec.model_copy(deep=True)
     trimmed.evaluation.sets = []
     trimmed.resources.training_devices = 1
-    trimmed.checkpoint.every_minutes = None
+    trimmed.checkpoint.every_steps, trimmed.checkpoint.every_minutes = 0, None  # a warm start is quickly repeated
     return trimmed
 
 
