@@ -304,5 +304,5 @@ def test_an_evaluation_before_the_warm_start_has_a_chart_of_its_own() -> None:
     spec = demo_spec()
     spec.evaluation.before_warm_start = True
     shown = {one.chart.slug: one.keys for one in charts_of(spec, set())}
-    assert shown["before"][:1] == ("warm_start/heldout/pass@1",) and shown["warm-start"] == ("warm_start/loss",)
+    assert "warm_start/heldout/pass@1" in shown["before"] and shown["warm-start"] == ("warm_start/loss",)
     assert "before" not in {one.chart.slug for one in charts_of(demo_spec(), set())}
