@@ -13,6 +13,7 @@ from vantage.nodes.models import Node
 from vantage.processes import carrying, end
 from vantage.runs.folder import RunFolder, is_held
 from vantage.runs.models import Event, MetricRow, Run
+from vantage.runs.resumes import resumes_of
 from vantage.runs.resuming import resume
 from vantage.runs.states import Status
 from vantage.runs.trainer_process import MARK
@@ -79,6 +80,9 @@ def test_a_killed_trainer_is_resumed_from_its_checkpoint(world: World, queue: Ca
     assert (first.outcome, first.superseded_after, second.resumed_from) == ("lost", 20, 20)
     assert "SIGKILL" in first.sentence
     assert_every_step_is_current_once(run, 60)
+    run.refresh_from_db()
+    told = resumes_of(run).verdicts[0].sentence
+    assert told.startswith("Identical to uninterrupted: step") and "computed twice, by attempts 1 and 2" in told
 
 
 def test_steps_are_current_from_the_checkpoint_that_the_trainer_took_and_not_from_the_newest(
