@@ -1,5 +1,7 @@
 """Does a run that dies and goes on equal the uninterrupted one? `python tests/benchmarks/resume.py` prints a table.
 
+Words after the command choose the cases that hold one of them; "rank" stands for other numbers of ranks.
+
 Each case runs on the real engines, once whole and once with a death amid it, and everything that both tell of the same
 step is compared. The last rows go on with another number of ranks, where last bits may differ.
 """
@@ -45,6 +47,13 @@ class Ranks:
     then: int
 
 
+CHANGES = (Ranks("1 rank, then 2 (ZeRO 2)", 1, 2), Ranks("2 ranks (ZeRO 2), then 1", 2, 1))
+
+
+def is_chosen(one: Case | Ranks) -> bool:
+    return not sys.argv[1:] or any(word in one.name for word in sys.argv[1:])
+
+
 def main() -> None:
     import torch
 
@@ -55,7 +64,7 @@ def main() -> None:
     try:
         with one_generator(resolve(spec_of("grpo").model, root / "models"), root / "generator.log"):
             wholes = compare_deaths(root)
-        for change in (Ranks("1 rank, then 2 (ZeRO 2)", 1, 2), Ranks("2 ranks (ZeRO 2), then 1", 2, 1)):
+        for change in filter(is_chosen, CHANGES):
             whole = wholes["grpo"]
             show(change.name, compared(two_attempts(root / f"ranks-{change.first}", change, whole), whole))
     finally:
@@ -63,14 +72,18 @@ def main() -> None:
 
 
 def compare_deaths(root: Path) -> dict[str, Values]:
-    wholes: dict[str, Values] = {}
-    for number, case in enumerate((*CASES, *MORE_CASES)):
-        if case.kind not in wholes:
-            whole = write_folder(root / case.kind, spec_of(case.kind))
-            live(whole, 1)
-            wholes[case.kind] = told(whole, 1)
+    """Show each chosen case; returns what the uninterrupted runs told, by kind, for what else needs them."""
+    chosen = [case for case in (*CASES, *MORE_CASES) if is_chosen(case)]
+    needed = {case.kind for case in chosen} | ({"grpo"} if any(map(is_chosen, CHANGES)) else set())
+    wholes = {kind: uninterrupted(root / kind, kind) for kind in sorted(needed)}
+    for number, case in enumerate(chosen):
         show(case.name, compared(died_and_went_on(root / str(number), case), wholes[case.kind]))
     return wholes
+
+
+def uninterrupted(folder: Path, kind: str) -> Values:
+    live(write_folder(folder, spec_of(kind)), 1)
+    return told(folder, 1)
 
 
 def died_and_went_on(place: Path, case: Case) -> Path:

@@ -59,6 +59,7 @@ MORE_CASES = (
     Case("between update and weight sync", "grpo", (Run, "sync", 1), 4, 2),
     Case("while a checkpoint is written", "grpo", (checkpoint, "_write_json", 1), 4, 2),
     Case("asked to stop amid a weight sync", "grpo", (Run, "sync", 1), 4, 4, is_asked=True),
+    Case("with a critic", "ppo", (Policy, "_loss", 6), 3, 2),
     Case("with prompts that begin alike", "long", (Policy, "_loss", 6), 3, 2),
 )
 
@@ -80,6 +81,8 @@ def spec_of(kind: str) -> RunSpec:
     if kind == "dynamic":
         sampling = Sampling(dynamic_sampling=DynamicSampling(max_batches=3))
         spec.algorithm = PRESETS["dapo"].algorithm.model_copy(update={"sampling": sampling})
+    if kind == "ppo":
+        spec.algorithm = PRESETS["ppo"].algorithm
     if kind == "long":
         spec.model.system_prompt = "0" * 100
         spec.model.chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}"
