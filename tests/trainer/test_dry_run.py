@@ -77,7 +77,8 @@ def test_what_an_algorithm_still_learns_from_equal_verdicts_is_not_called_nothin
 
 def test_the_shares_of_groups_add_up_and_lengths_and_times_are_told() -> None:
     told: dict[str, Any] = tally(responses("7177", "8888", "7777"))
-    assert sum(told["signal"].values()) == pytest.approx(1.0)
+    thirds = {"mixed": 1 / 3, "all_wrong": 1 / 3, "all_correct": 1 / 3, "truncated": 0, "errored": 0, "stale": 0}
+    assert told["signal"] == pytest.approx(thirds)
     assert (told["num_correct"], told["num_responses"], told["num_groups"]) == (7, 12, 3)
     assert told["lengths"] == {"mean": 4.0, "median": 4, "p90": 4, "max": 4, "num_cut": 0}
     mean, longest = told["seconds"]["numeric"]

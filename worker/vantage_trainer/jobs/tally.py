@@ -22,7 +22,7 @@ def tally(responses: list[Response]) -> dict[str, JsonValue]:
         "num_scored": len(scored),
         "num_correct": sum(bool(response.score.correct) for response in scored),
         "reward": mean([response.score.reward or 0.0 for response in scored]),
-        "signal": {**signals(responses)},
+        "signal": {name.removeprefix("signal/"): share for name, share in signals(responses).items()},
         "causes": [[cause, number] for cause, number in causes.most_common(MOST_CAUSES)],
         "lengths": lengths(responses),
         "seconds": seconds(responses),
