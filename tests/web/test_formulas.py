@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import Literal, get_args, get_origin
 from xml.etree import ElementTree
 
 import pytest
 from vantage.algorithms.formula.mathml import num
 from vantage.algorithms.formula.objective import formula
 from vantage_trainer import composition as parts
-from vantage_trainer.composition import Algorithm
+from vantage_trainer.composition import Algorithm, Part
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.refusals import composition_refusals
 
@@ -107,6 +108,58 @@ def canonical(algorithm: Algorithm) -> Algorithm:
         ratio = parts.Ratio(level="none")
     regularizer = algorithm.regularizer.model_copy(update={"kl": kl})
     return algorithm.model_copy(update={"ratio": ratio, "regularizer": regularizer})
+
+
+def others(part: Part) -> Iterator[Part]:
+    """A part with each of its options changed in turn, those of optional parts within it too."""
+    for name, field in type(part).model_fields.items():
+        value = getattr(part, name)
+        words = [word for one in (field.annotation, *get_args(field.annotation)) for word in literals(one)]
+        values: list[object] = [word for word in words if word != value and name not in ("kind", "of")]
+        if isinstance(value, Part):
+            values = list(others(value))
+        elif isinstance(value, bool):
+            values = [not value]
+        elif isinstance(value, (int, float)) and not words:
+            values = [value * 0.5 if isinstance(value, float) else value + 3]
+        yield from (part.model_copy(update={name: changed}) for changed in values)
+
+
+def literals(annotation: object) -> tuple[object, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+SHOWN_IN = {  # where a part needs another one to mean something
+    "baseline": Algorithm(ratio=parts.Ratio()),
+    "trust_region": GRPO,
+    "ratio": GRPO,
+    "regularizer": PRESETS["ppo"].algorithm,
+}
+UNREAD = (  # options that another option of the same part switches off
+    ("k", lambda part: getattr(part, "form", "") == "binary"),
+    ("buffer_fraction", lambda part: getattr(part, "buffer", None) is not None),
+)
+
+
+def reads(before: Part, after: Part) -> bool:
+    changed = {name for name in type(before).model_fields if getattr(before, name) != getattr(after, name)}
+    inner = [
+        (getattr(before, name), getattr(after, name)) for name in changed if isinstance(getattr(before, name), Part)
+    ]
+    if inner:
+        return all(reads(*pair) for pair in inner)
+    return not any(name in changed and is_off(before) for name, is_off in UNREAD)
+
+
+@pytest.mark.parametrize("part", list(CHOICES))
+def test_every_option_of_every_choice_stands_in_the_formula(part: str) -> None:
+    start = SHOWN_IN.get(part, GRPO)
+    for value in CHOICES[part]:
+        before = start.model_copy(update={part: value})
+        for other in others(value):
+            after = start.model_copy(update={part: other})
+            if reads(value, other) and canonical(before) != canonical(after):
+                assert written(before) != written(after), (value, other)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ const sizes = board.querySelector("[data-sizes]");
 const said = board.querySelector("[data-state]");
 const charts = [...board.querySelectorAll("figure[data-chart]")];
 const LATER = { starting: 500, away: 15_000 }; // ms until curves that did not come are asked for again
+const written = {};
 let figures = null;
 let isAsking = false;
 let hasChanged = false;
@@ -57,7 +58,7 @@ function take(answer) {
   if (isWrong) return tell("What is shown belongs to the last values that make an algorithm.");
   for (const name of ["formula", "other"]) {
     const place = document.querySelector(`[data-formula=${name}]`);
-    if (place && answer[name] !== undefined) place.innerHTML = answer[name]; // escaped by the server
+    if (place && answer[name] !== undefined && answer[name] !== written[name]) place.innerHTML = written[name] = answer[name]; // escaped by the server
   }
   tell(answer.sentence);
   if (answer.figures) show(answer.figures);
@@ -69,10 +70,12 @@ function tell(sentence) {
   said.hidden = !sentence;
 }
 
-function show(next) {
+// Draw what has changed: of most edits that is one chart of three.
+function show(next, all = false) {
+  const changed = charts.filter(({ dataset: { chart } }) => all || JSON.stringify(figures?.[chart]) !== JSON.stringify(next[chart]));
+  const waiting = new Set(changed);
   figures = next;
-  const waiting = new Set(charts);
-  for (const chart of charts) {
+  for (const chart of changed) {
     const figure = figures[chart.dataset.chart];
     chart.classList.remove("waiting");
     legend(chart.querySelector(".legend"), figure);
@@ -80,6 +83,7 @@ function show(next) {
     if (!table.hidden) fill(table, figure);
     draw(chart.querySelector(".plot"), figure, { drawn: () => waiting.delete(chart) && !waiting.size && drawn() });
   }
+  if (!changed.length) drawn();
 }
 
 function drawn() {
@@ -122,5 +126,5 @@ for (const chart of charts) {
 sizes.addEventListener("submit", (event) => event.preventDefault());
 sizes.addEventListener("input", refresh);
 form?.addEventListener("input", refresh);
-document.addEventListener("vantage:theme", () => figures && show(figures));
+document.addEventListener("vantage:theme", () => figures && show(figures, true));
 refresh();
