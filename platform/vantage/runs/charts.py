@@ -252,7 +252,7 @@ def title_of(key: str) -> str:
     if metric is None:
         return key
     pieces = [given for wanted, given in zip(metric.name.split("/"), key.split("/"), strict=True) if "<" in wanted]
-    if key.startswith(("eval/", "warm_start/")):
+    if pieces and key.startswith(("eval/", "warm_start/")):
         return " ".join(reversed(pieces)) if len(pieces) > 1 else f"{metric.title} {pieces[0]}"
     return " ".join(pieces) or metric.title
 
