@@ -161,10 +161,9 @@ class Target:
             return [f"{fault} {self.standing()}"]
         run = self.run()
         wrong = patient(lambda: faults(run))
-        last = patient(lambda: Checkpoint.objects.filter(run=run, pruned=None).order_by("-step").first())
-        reached = patient(lambda: run.attempts.get(number=run.attempt)).step
-        if last is None or last.step != reached:
-            wrong.append(f"It stopped after step {reached}, and its last checkpoint is {last}.")
+        kept = patient(lambda: list(Checkpoint.objects.filter(run=run, pruned=None).values_list("step", flat=True)))
+        if not any(f"step {step} and can be resumed" in run.sentence for step in kept):
+            wrong.append(f"Its last checkpoints are {kept}, but: {run.sentence}")
         if not run.sentence:
             wrong.append("It stopped without a sentence.")
         if left := processes_of(self.folder):

@@ -12,7 +12,7 @@ HEAD = "| killed | during | outcome | at step | repeated | back after | went on 
 FOOT = """
 Repeated: steps of the attempt past the checkpoint that the next one went on from; `w` counts warm-start steps, whose
 checkpoints come by the clock. Back: another process stands in the place of the killed one and answers. Went on: what
-the trainer did after the kill has reached Postgres. There is no Celery beat to kill: the node agents sweep."""
+the trainer did after the kill has reached Postgres. There is no Celery beat to kill: node agents and web sweep."""
 
 
 def row(one: "Outcome") -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cell import RECOVERY_SECONDS, Fault, Outcome, Target, patient, until
 from hard_cases import Case, await_news
-from moments import wait_for
+from moments import now
 from run_facts import resumption
 from vantage.nodes.models import Node
 from vantage.runs.resuming import resume
@@ -41,8 +41,7 @@ def amid_checkpoint(target: Target, outcome: Outcome) -> str:
 
 
 def amid_journal(target: Target, outcome: Outcome) -> str:
-    if not wait_for(target.folder, target.run().attempt, "generation", RECOVERY_SECONDS):
-        raise Fault("No generation began.")
+    until(lambda: _writes_lines(target), "No step began", RECOVERY_SECONDS)
     return _fill_and_free(target, outcome, 0)
 
 
@@ -50,6 +49,12 @@ CASES = (
     Case("full disk", "checkpoint", amid_checkpoint, costs_attempt=True),
     Case("full disk", "journal", amid_journal, costs_attempt=True),
 )
+
+
+def _writes_lines(target: Target) -> bool:
+    """Its next words are lines of the journal, not a checkpoint."""
+    moment = now(target.folder)
+    return moment is not None and moment.phase in ("warm_start", "generating")
 
 
 def _fill_and_free(target: Target, outcome: Outcome, leave: int) -> str:

@@ -16,13 +16,17 @@ class Fenced(Exception):
 
 
 class Shipper:
-    """Moves the journal of one attempt; what is stored and how far is one transaction."""
+    """Moves the journal of one attempt; what is stored and how far is one transaction.
 
-    def __init__(self, attempt: Attempt, folder: AttemptFolder) -> None:
+    `holder` is the attempt that holds the run, where it stores what an earlier one wrote unseen.
+    """
+
+    def __init__(self, attempt: Attempt, folder: AttemptFolder, holder: Attempt | None = None) -> None:
+        self.holder = (holder or attempt).pk
         self.target = Target(attempt.run_id, attempt.run.team_id, attempt.number, attempt.pk)
         self.folder = folder
         self.offsets = {name: attempt.offsets.get(name, 0) for name in JOURNALS}
-        self.log_size = 0
+        self.log_size = attempt.seqs.get("log", 0)
 
     def ship(self) -> bool:
         """Store what was appended since the last time; True: there was something. Raises Fenced."""
@@ -42,9 +46,10 @@ class Shipper:
 
     def _advance(self, offsets: dict[str, int], lines: dict[str, list[Line]], log_size: int) -> None:
         """Move the stored offsets on first: the row's lock keeps a second writer out, a fenced one changes nothing."""
-        attempt = Attempt.objects.select_for_update(of=("self",)).newest().filter(pk=self.target.pk).first()
-        if attempt is None:
+        locked = Attempt.objects.select_for_update(of=("self",))
+        if not locked.newest().filter(pk=self.holder).first():
             raise Fenced
+        attempt = locked.get(pk=self.target.pk)
         for name, new in lines.items():
             attempt.seqs[name] = max([attempt.seqs.get(name, 0), *(count(line["seq"]) for line in new)])
         attempt.step = max([attempt.step, *map(training_step, lines["metrics"])])

@@ -107,11 +107,12 @@ class Supervisor:
         self.draining = True
 
     def _start(self) -> bool:
-        """Adopt a living trainer or a finished one's report, else start one; False: the attempt ended before that."""
-        if self.trainer.alive() or self.trainer.was_started:
+        """Adopt this attempt's trainer, living or ended, else start one; False: the attempt ended before that."""
+        if self.trainer.was_started:
             logger.info("Adopting the trainer of %s.", self.attempt)
             return True
         self.trainer.end_rest()  # what an earlier attempt may have left
+        patiently(self._ship_earlier)
         if self.draining or patiently(self._is_stopping):
             self._record(Ending(Outcome.DRAINED, "before_start", "It was stopped before it began."))
             return False
@@ -127,6 +128,14 @@ class Supervisor:
 
     def _cores(self) -> set[int]:
         return cores_of(self.attempt.devices, self.attempt.node.devices) if self.attempt.node else set()
+
+    def _ship_earlier(self) -> None:
+        """Store what attempts wrote after they were fenced off: this one may go on from their checkpoints."""
+        earlier = Attempt.objects.filter(run=self.attempt.run_id, number__lt=self.attempt.number)
+        for attempt in earlier.select_related("run").order_by("number"):
+            shipper = Shipper(attempt, self.folder.attempt(attempt.number), holder=self.attempt)
+            while shipper.ship():
+                pass
 
     def _is_stopping(self) -> bool:
         return Run.objects.filter(pk=self.attempt.run_id, status=Status.STOPPING).exists()

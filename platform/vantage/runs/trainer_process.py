@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from django.conf import settings
@@ -88,9 +89,12 @@ class TrainerProcess:
             self.process.send(signal.SIGTERM)
 
     def end_rest(self) -> None:
-        """End the trainer and whatever it left behind, in any session."""
+        """End the trainer, of whatever attempt, and all it left behind in any session; then its lock is free."""
         rest = carrying(MARK, str(self.folder.path))
         end([process for process in rest if process.pid != os.getpid()], signal.SIGKILL, REST_SECONDS)
+        deadline = time.monotonic() + REST_SECONDS
+        while is_held(self.folder.trainer_lock) and time.monotonic() < deadline:
+            time.sleep(0.02)  # a process' last threads outlive the first one by a moment
         if self._child:
             self._child.wait()
 
