@@ -64,6 +64,12 @@ TEMPLATES = [
 ]
 
 
+LEASE_SECONDS = float(os.environ.get("VANTAGE_LEASE_SECONDS", "30"))  # a supervisor renews it three times as often
+USAGE_SECONDS = float(os.environ.get("VANTAGE_USAGE_SECONDS", "5"))  # between two looks at a node's devices
+SWEEP_SECONDS = float(os.environ.get("VANTAGE_SWEEP_SECONDS", "10"))
+STILL = round(1000 * max(5.0, LEASE_SECONDS))  # ms that one who stands still amid a transaction may keep others waiting
+
+
 def database(url: str) -> dict[str, object]:
     """Read postgres://user:password@host:port/name; a host that starts with %2F is a socket folder."""
     parts = urlsplit(url)
@@ -77,6 +83,7 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(parts.port or ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {"options": f"-c idle_in_transaction_session_timeout={STILL}"},
     }
 
 
@@ -114,9 +121,6 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-LEASE_SECONDS = float(os.environ.get("VANTAGE_LEASE_SECONDS", "30"))  # a supervisor renews it three times as often
-USAGE_SECONDS = float(os.environ.get("VANTAGE_USAGE_SECONDS", "5"))  # between two looks at a node's devices
-SWEEP_SECONDS = float(os.environ.get("VANTAGE_SWEEP_SECONDS", "10"))
 TRAINER_MODULE = os.environ.get("VANTAGE_TRAINER_MODULE", "vantage_trainer.train")
 JOB_MODULE = os.environ.get("VANTAGE_JOB_MODULE", "vantage_trainer.job")  # for the other kinds
 IMPORT_MODULE = os.environ.get("VANTAGE_IMPORT_MODULE", "vantage.runs.importing")  # writes rows to Postgres itself

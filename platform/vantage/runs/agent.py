@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.utils import timezone
 
 from vantage.nodes.devices import Choice
@@ -77,7 +77,7 @@ class Agent:
             self._keep_celery()
             try:
                 self._work()
-            except (OperationalError, InterfaceError) as error:
+            except (OperationalError, InterfaceError, InternalError) as error:
                 logger.warning("Postgres is away: %s", str(error).strip().partition("\n")[0])
                 connection.close()
                 self.leases_count_from = time.monotonic() + settings.LEASE_SECONDS

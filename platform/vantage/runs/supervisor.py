@@ -11,8 +11,9 @@ from typing import TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.db.models.functions import Now
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 from vantage.datasets.models import DatasetVersion
 from vantage.nodes.usage import Gauge
@@ -32,7 +33,8 @@ PROTECT_SECONDS = 1.0  # between two looks at who waits for a checkpoint
 AWAY_SECONDS = 1.0  # until Postgres is asked again
 TERM_AFTER = {"stop": 30.0, "drain": 5.0}  # seconds from asking to SIGTERM
 KILL_AFTER = {"stop": 300.0, "drain": 25.0}  # and to SIGKILL: a drain has 30 s in all
-AWAY = (OperationalError, InterfaceError, psycopg.OperationalError)  # COPY's errors come as psycopg's own
+STOOD_STILL = (InternalError, IdleInTransactionSessionTimeout)  # amid a transaction, so that Postgres has let it go
+AWAY = (OperationalError, InterfaceError, psycopg.OperationalError, *STOOD_STILL)  # COPY's come as psycopg's own
 logger = logging.getLogger("vantage.supervisor")
 T = TypeVar("T")
 
