@@ -152,13 +152,6 @@ REFUSED += [
     ("unavailable", "data.difficulty", {"data": {"train": "a@1", "difficulty": [0.1, 0.9]}}),
     ("unavailable", "rollout.thinking_budget", {"rollout": {"thinking_budget": 32}}),
     ("unavailable", "algorithm.sampling.interruption", algorithm(sampling={"interruption": {}})),
-    (
-        "unavailable",
-        "algorithm.sampling.no_positive_resampling",
-        algorithm(sampling={"no_positive_resampling": {}}),
-    ),
-    ("unavailable", "reference.source", {"reference": {"source": "path", "path": "/models/a"}}),
-    ("unavailable", "reference.refresh_every", {"reference": {"source": "start", "refresh_every": 9}}),
     ("unavailable", "resources.staleness", {"resources": {"staleness": 8}}),
     ("unavailable", "resources.hosts", {"resources": {"hosts": 2}}),
 ]

@@ -59,7 +59,8 @@ class EnginePair:
             generator=self.generator,
             sampler=Sampler(self.generator, self.tokenizer, Scorer(spec.reward), spec.rollout),
             tokenizer=self.tokenizer,
-            problems=problems.pop("train"),
+            problems=problems["train"],
+            imitated=problems.pop("train"),
             heldout=problems,
             progress=Progress(),
         )

@@ -8,6 +8,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from vantage_trainer.data import Problem
 from vantage_trainer.head import ResponseModel
 from vantage_trainer.sequences import Rows, Sequence, rows, tokens
+from vantage_trainer.spec import WarmStart
 from vantage_trainer.tiny import make_tiny
 from vantage_trainer.warm_start import solutions
 
@@ -33,7 +34,7 @@ def logps(model: ResponseModel, laid: Rows) -> torch.Tensor:
 @pytest.mark.parametrize("solution", ["11 16 25", "11 16 25<eos>"])
 def test_a_written_solution_ends_once(solution: str, folder: Path) -> None:
     problem = Problem("1", "3+8+5+9=", [1, 9], "25", solution)
-    [sequence] = solutions([problem], AutoTokenizer.from_pretrained(folder))
+    [sequence] = solutions([problem], AutoTokenizer.from_pretrained(folder), WarmStart())
     assert sequence.response_ids[-1] == END and sequence.response_ids.count(END) == 1
 
 

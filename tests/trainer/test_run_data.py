@@ -132,3 +132,17 @@ def test_a_cursor_put_at_a_position_goes_on_as_if_it_had_never_stopped() -> None
     started = [problem.id for problem in first.take(8)]
     rest = [problem.id for problem in Cursor(problems(10), seed=1, position=first.position).take(17)]
     assert started + rest == whole
+
+
+def test_retired_rows_are_passed_over_in_this_and_every_later_epoch() -> None:
+    whole = [problem.id for problem in Cursor(problems(10), seed=1).take(30)]
+    cursor = Cursor(problems(10), seed=1, retired=["3", "7"])
+    assert [problem.id for problem in cursor.take(24)] == [name for name in whole if name not in ("3", "7")]
+    assert cursor.position <= 30
+
+
+def test_a_resumed_cursor_passes_over_the_same_rows() -> None:
+    first = Cursor(problems(10), seed=1, retired=["3"])
+    begun = first.take(7)
+    second = Cursor(problems(10), seed=1, position=first.position, retired=["3"])
+    assert begun + second.take(9) == Cursor(problems(10), seed=1, retired=["3"]).take(16)

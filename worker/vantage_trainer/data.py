@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -125,18 +126,25 @@ def _too_long(name: str, ids: list[str], limit: int) -> str:
 
 
 class Cursor:
-    """Serve problems in shuffled epochs; the position alone says what comes next, so it can be stored and set."""
+    """Serve problems in shuffled epochs; position and retired ones say what comes next, and both can be stored."""
 
-    def __init__(self, problems: list[Problem], seed: int, position: int = 0) -> None:
+    def __init__(
+        self, problems: list[Problem], seed: int, position: int = 0, retired: Collection[str] = frozenset()
+    ) -> None:
         self._problems = problems
+        self._retired = frozenset(retired)
         self._seed = seed
         self._order: tuple[int, list[int]] = (-1, [])
         self.position = position
 
     def take(self, num: int) -> list[Problem]:
-        """Return the next `num` problems, going on into the next epoch where one ends."""
-        taken = [self._at(self.position + i) for i in range(num)]
-        self.position += num
+        """Return the next `num` problems but retired ones, going on into the next epoch where one ends."""
+        assert any(problem.id not in self._retired for problem in self._problems), "no problem is left"
+        taken: list[Problem] = []
+        while len(taken) < num:
+            problem = self._at(self.position)
+            self.position += 1
+            taken += [] if problem.id in self._retired else [problem]
         return taken
 
     def _at(self, position: int) -> Problem:

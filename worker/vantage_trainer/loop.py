@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from vantage_trainer import report
+from vantage_trainer import reference, report, retirement
 from vantage_trainer.algorithms.credit import Credit, credit
 from vantage_trainer.algorithms.regularizer import kl_in_reward
 from vantage_trainer.critic import ValueUpdate
@@ -49,6 +49,8 @@ def train(run: Run) -> None:
         evaluate_when_due(run)
     while run.progress.step < run.spec.budget.steps and not report.is_spent(run):
         run.stop.check()
+        if retirement.is_exhausted(run):
+            break
         with run.counted():
             values = take_step(run)
         run.journal.metrics(run.progress.step, values | report.totals(run))
@@ -61,8 +63,8 @@ def train(run: Run) -> None:
 def prepare(run: Run) -> None:
     """Bring generator and reference to the trainer's weights."""
     first = run.progress.step == 0
-    if first and run.spec.reference.source == "start":
-        run.policy.freeze_reference()
+    if first:
+        reference.begin(run)
     run.phase("waiting")
     run.journal.event(run.progress.step, "waiting", {"what": "the generator's engine", "since": time.time()})
     with run.stop.abandonable():
@@ -95,11 +97,12 @@ def take_step(run: Run) -> dict[str, float]:
         given = criticise(run, step, given, run.policy.critic, old, ref)
     update(run, step, given, old, ref)
     _commit(run, step, given)
+    reference.refresh_when_due(run)
     step.seconds["sync"] = run.sync()
     step.seconds["step"] = time.perf_counter() - began
     run.phase("reporting")
     report.samples(run, step, given, old)
-    return report.metrics(run, step, given)
+    return report.metrics(run, step, given) | retirement.metrics(run)
 
 
 def sample(run: Run, step: Step) -> None:
@@ -201,6 +204,7 @@ def _commit(run: Run, step: Step, given: Credit) -> None:
     progress.trained += trained
     progress.flops += run.policy.num_parameters * (6.0 * trained + 2.0 * step.num_sampled)
     progress.flops += 0 if run.policy.critic is None else run.policy.critic.num_parameters * 6.0 * trained
+    retirement.retire(run, step.responses)
     for response in step.responses:
         seen = progress.history.setdefault(response.problem.id, [0, 0])
         seen[0] += bool(response.score.correct)

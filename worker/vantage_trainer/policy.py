@@ -157,12 +157,13 @@ class Policy(Conducted):
         return list(self._engine.gathered(keep=self.ranks.rank == 0))
 
     def _freeze_reference(self, weights: dict[str, Tensor] | None) -> None:
-        model = ResponseModel(load(self._folder, self._spec)).to(self._engine.device).requires_grad_(False)
+        if self._reference is None:
+            model = ResponseModel(load(self._folder, self._spec))
+            self._reference = model.to(self._engine.device).requires_grad_(False)
         weights = dict(self._weights()) if weights is None else weights
-        named = dict(model.model.named_parameters())
+        named = dict(self._reference.model.named_parameters())
         for name, value in self.ranks.share(weights if self.ranks.world == 1 else _on_cpu(weights)).items():
             named[name].copy_(value)
-        self._reference = model
 
     def _state(self) -> AdamState:
         return self._engine.state(keep=self.ranks.rank == 0)

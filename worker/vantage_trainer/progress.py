@@ -25,6 +25,7 @@ class Progress:
     evaluated: int = -1
     score: float | None = None
     history: dict[str, list[int]] = field(default_factory=dict)
+    retired: list[str] = field(default_factory=list)
 
     @property
     def folder(self) -> str:

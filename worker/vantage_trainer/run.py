@@ -46,7 +46,8 @@ class Run:
     def cursor(self) -> Cursor:
         """Stand where the last finished step left the data."""
         seed = self.spec.data.shuffle_seed
-        return Cursor(self.problems, self.spec.seed if seed is None else seed, self.progress.cursor)
+        shuffle = self.spec.seed if seed is None else seed
+        return Cursor(self.problems, shuffle, self.progress.cursor, self.progress.retired)
 
     def seed_of(self, *parts: object) -> int:
         return seed_of(self.spec.seed, *parts)

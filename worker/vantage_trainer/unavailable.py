@@ -38,24 +38,6 @@ MISSING = (
         "turn it off",
     ),
     Missing(
-        "algorithm.sampling.no_positive_resampling",
-        lambda spec: spec.algorithm.sampling.no_positive_resampling is not None,
-        "Retiring solved prompts",
-        "turn it off",
-    ),
-    Missing(
-        "reference.source",
-        lambda spec: spec.reference.source == "path",
-        "A reference policy from a folder",
-        "choose start to keep the policy as it was when the run began",
-    ),
-    Missing(
-        "reference.refresh_every",
-        lambda spec: spec.reference.refresh_every is not None,
-        "Refreshing the reference policy",
-        "leave it empty",
-    ),
-    Missing(
         "resources.staleness",
         lambda spec: spec.resources.staleness > 0,
         "Asynchronous training",
