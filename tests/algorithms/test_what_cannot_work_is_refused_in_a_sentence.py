@@ -150,8 +150,6 @@ REFUSED = [
 REFUSED += [
     ("unavailable", "model.lora", {"model": {"lora": {}}}),
     ("unavailable", "data.difficulty", {"data": {"train": "a@1", "difficulty": [0.1, 0.9]}}),
-    ("unavailable", "rollout.thinking_budget", {"rollout": {"thinking_budget": 32}}),
-    ("unavailable", "algorithm.sampling.interruption", algorithm(sampling={"interruption": {}})),
     ("unavailable", "resources.staleness", {"resources": {"staleness": 8}}),
     ("unavailable", "resources.hosts", {"resources": {"hosts": 2}}),
 ]
@@ -174,6 +172,7 @@ NOTED = [
         "algorithm.baseline.value_coef",
         algorithm(baseline={"kind": "critic_gae"}) | {"optimization": {"clip_norm": 0}},
     ),
+    ("budget_without_interruption", "rollout.thinking_budget", {"rollout": {"thinking_budget": 32}}),
     ("critic_rate_unread", "optimization.critic_learning_rate", {"optimization": {"critic_learning_rate": 1e-4}}),
     (
         "ratio_in_the_reward",
@@ -239,8 +238,7 @@ def test_every_preset_starts_in_a_run_made_for_it(name: str) -> None:
         "reference": {"source": "start"},
         "rollout": {"thinking_budget": 32} if name == "scalerl" else {},
     }
-    codes = {refusal.code for refusal in refusals(run(sections))}
-    assert codes <= {"unavailable"} and (name == "scalerl" or "unavailable" not in codes)
+    assert refusals(run(sections)) == []
 
 
 def test_what_transformers_reads_in_a_chat_template_is_not_refused() -> None:

@@ -23,6 +23,7 @@ from vantage_trainer.rollout import Sampler
 from vantage_trainer.run import Run
 from vantage_trainer.spec import RunSpec
 from vantage_trainer.stopping import Stop
+from vantage_trainer.thinking import answering
 from vantage_trainer.tiny import make_tiny
 from vantage_trainer.warm_start import warm_start
 
@@ -34,7 +35,8 @@ class EnginePair:
         ranks.prepare_environment()
         self.folder = folder
         self.model = make_tiny(folder / "model")
-        self.generator = Generator(self.model, spec=spec, log=folder / "generator.log")
+        roomy = with_algorithm(spec, PRESETS["scalerl"].algorithm)  # what it interrupts with has to fit too
+        self.generator = Generator(self.model, spec=roomy, log=folder / "generator.log")
         self.generator.start()
         self.tokenizer: Any = AutoTokenizer.from_pretrained(self.model)
         self.policy = Policy(self.model, spec.model_copy(update={"algorithm": PRESETS["ppo"].algorithm}))
@@ -57,7 +59,7 @@ class EnginePair:
             stop=Stop(place / "stop"),
             policy=self.policy,
             generator=self.generator,
-            sampler=Sampler(self.generator, self.tokenizer, Scorer(spec.reward), spec.rollout),
+            sampler=Sampler(self._answering(spec), self.tokenizer, Scorer(spec.reward), spec.rollout),
             tokenizer=self.tokenizer,
             problems=problems["train"],
             imitated=problems.pop("train"),
@@ -83,6 +85,9 @@ class EnginePair:
     def close(self) -> None:
         self.generator.close()
         self.policy.close()
+
+    def _answering(self, spec: RunSpec) -> Any:
+        return answering(self.generator, self.tokenizer, spec)
 
     def _problems(self, name: str, spec: RunSpec) -> list[Any]:
         return load(self.folder / "data" / f"{name}.jsonl", name, spec.model, spec.data, self.tokenizer)[0]

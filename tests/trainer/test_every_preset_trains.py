@@ -35,10 +35,10 @@ def short_spec() -> RunSpec:
 
 
 def runnable(name: str) -> RunSpec:
-    return with_algorithm(short_spec(), PRESETS[name].algorithm)
-
-
-NAMES = [name for name in PRESETS if not refusals(runnable(name))]
+    spec = with_algorithm(short_spec(), PRESETS[name].algorithm)
+    if spec.algorithm.sampling.interruption:
+        spec.rollout.thinking_budget = 4
+    return spec
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def steps_of(run: Run) -> dict[int, dict[str, float]]:
     return {step: {k: v for k, v in values.items() if not k.startswith(CLOCKS)} for step, values in found.items()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_takes_steps_that_move_the_weights(name: str, pair: EnginePair, start: AdamState) -> None:
     run = pair.train(name, runnable(name), start)
     found = steps_of(run)
@@ -127,8 +127,18 @@ def test_training_ends_when_every_prompt_is_solved(pair: EnginePair, start: Adam
     assert any("Every prompt is solved" in sentence for sentence in warnings)
 
 
-def test_no_preset_is_left_out() -> None:
-    assert set(PRESETS) - set(NAMES) == {"scalerl"}
+def test_interrupted_thinking_is_answered_and_both_engines_agree_on_it(pair: EnginePair, start: AdamState) -> None:
+    spec = changed(runnable("scalerl"), "rollout", thinking_budget=1)
+    run = pair.train("interrupted", spec, start)
+    found, rows = steps_of(run), journal_of(run, "samples")
+    told = [row for row in rows if "time is up" in row["text"]]
+    assert sum(values["length/interrupted_fraction"] for values in found.values()) == len(told) / 32 > 0.5
+    assert all(values["mismatch/logp_gap"] < 1e-5 for values in found.values())
+    assert all(row["num_tokens"] <= 8 for row in told)
+
+
+def test_every_preset_may_be_trained() -> None:
+    assert all(not refusals(runnable(name)) for name in PRESETS)
 
 
 def test_a_critic_learns_what_its_returns_are(pair: EnginePair, start: AdamState) -> None:

@@ -15,7 +15,7 @@ from vantage_trainer.algorithms.credit import Credit
 from vantage_trainer.algorithms.critic import TokenCredit, explained_variance, token_credit
 from vantage_trainer.composition import CriticGae
 from vantage_trainer.critic import Critic, ValueUpdate
-from vantage_trainer.minibatches import sequence_of
+from vantage_trainer.minibatches import sampled, sequence_of
 from vantage_trainer.run import Run
 from vantage_trainer.sequences import Sequence
 
@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judgement:
-    """One response as the critic sees it."""
+    """One response as the critic sees it, sampled tokens alone."""
 
     advantage_T: Tensor
     value_T: Tensor
     return_T: Tensor
 
     def upon(self, sequence: Sequence) -> Sequence:
-        return replace(sequence, advantage=self.advantage_T, value=self.value_T, target=self.return_T)
+        spread_T = torch.zeros(len(sequence.response_ids), dtype=self.advantage_T.dtype)
+        spread_T[sequence.mask_T] = self.advantage_T
+        return replace(sequence, advantage=spread_T, value=self.value_T, target=self.return_T)
 
 
 def criticise(
@@ -44,16 +46,17 @@ def criticise(
         return given
     run.phase("criticising")
     began = time.perf_counter()
-    values = critic.values([sequence_of(index, step.responses[index]) for index in chosen])
-    lengths = [len(value_T) for value_T in values]
-    value_T = torch.cat(values).double()
+    responses = [step.responses[index] for index in chosen]
+    values = critic.values([sequence_of(index, response) for index, response in enumerate(responses)])
+    lengths = [response.num_trained for response in responses]
+    value_T = sampled(responses, values).double()
     found = token_credit(
         run.spec.algorithm,
         given.reward_B[chosen],
         value_T,
         torch.repeat_interleave(torch.arange(len(chosen)), torch.tensor(lengths)),
-        old_logp_T=_chosen(old, chosen, value_T),
-        ref_logp_T=None if ref is None else _chosen(ref, chosen, value_T),
+        old_logp_T=torch.zeros_like(value_T) if old is None else sampled(responses, [old[i] for i in chosen]).double(),
+        ref_logp_T=None if ref is None else sampled(responses, [ref[i] for i in chosen]).double(),
     )
     pieces = zip(*(each.split(lengths) for each in (found.advantage_T, value_T, found.return_T)), strict=True)
     step.judged = {index: Judgement(*piece) for index, piece in zip(chosen, pieces, strict=True)}
@@ -84,11 +87,6 @@ def metrics(step: "Step") -> dict[str, float]:
         "critic/grad_norm": max(update.grad_norm for update in updates),
         "critic/lr": step.critic_lr,
     }
-
-
-def _chosen(logps: list[Tensor] | None, chosen: list[int], like: Tensor) -> Tensor:
-    """Without old log-probabilities nothing reads them: there is no KL in the reward."""
-    return torch.zeros_like(like) if logps is None else torch.cat([logps[index] for index in chosen]).to(like)
 
 
 def _foreseen(found: TokenCredit, value_T: Tensor) -> dict[str, float]:

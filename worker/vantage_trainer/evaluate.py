@@ -81,7 +81,7 @@ def summarise(part: EvaluationSet, problems: list[Problem], responses: list[Resp
         low=low,
         high=high,
         interval=kind,
-        length=sum(len(response.token_ids) for response in responses) / max(1, len(responses)),
+        length=sum(response.num_trained for response in responses) / max(1, len(responses)),
         unscored=len(problems) - len(kept),
         bounds={k: bounds(n, c, k) for k in sorted(set(part.k)) if n},
     )

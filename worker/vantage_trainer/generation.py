@@ -54,13 +54,21 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What was sampled: tokens (an end token included), their log-probabilities, how it ended, and by which weights."""
+    """What was sampled: tokens (an end token included), their log-probabilities, how it ended, and by which weights.
+
+    `injected` is the place, from and up to, of tokens that were put there and not sampled; they train nothing.
+    """
 
     token_ids: list[int]
     logps: list[float]
     finish: str  # stop | length | error
     version: int
     sentence: str = ""
+    injected: tuple[int, int] = (0, 0)
+
+    @property
+    def num_injected(self) -> int:
+        return self.injected[1] - self.injected[0]
 
 
 class Generator:
@@ -200,10 +208,15 @@ def _settings(model_folder: Path, spec: RunSpec) -> dict[str, object]:
     return {
         "model": str(model_folder),
         "dtype": spec.model.dtype,
-        "length": context_length(model_folder, spec.data.prompt_limit + spec.rollout.response_limit),
+        "length": context_length(model_folder, spec.data.prompt_limit + spec.rollout.response_limit + _injected(spec)),
         "tensor_parallel": spec.resources.tensor_parallel,
         "seed": spec.seed % 2**32,
     }
+
+
+def _injected(spec: RunSpec) -> int:
+    """Room for what interrupts the thinking: a token has at least one byte."""
+    return len(spec.rollout.interruption_text.encode()) if spec.algorithm.sampling.interruption else 0
 
 
 def is_tied(model_folder: Path) -> bool:

@@ -15,7 +15,7 @@ from vantage_trainer.algorithms.regularizer import kl_in_reward
 from vantage_trainer.critic import ValueUpdate
 from vantage_trainer.criticism import Judgement, criticise, update_critic
 from vantage_trainer.failure import Failure
-from vantage_trainer.minibatches import minibatches, sequence_of, weighted
+from vantage_trainer.minibatches import minibatches, sampled, sequence_of, weighted
 from vantage_trainer.policy import Update
 from vantage_trainer.rollout import Response
 from vantage_trainer.run import Run
@@ -117,7 +117,7 @@ def sample(run: Run, step: Step) -> None:
         scoring += run.sampler.reward_seconds
         if dynamic and len(report.mixed_groups(step.responses)) >= wanted:
             break
-    step.num_sampled = sum(len(response.token_ids) for response in step.responses)
+    step.num_sampled = sum(response.num_trained for response in step.responses)
     if dynamic:
         surplus = set(report.mixed_groups(step.responses)[wanted:])
         step.responses = [response for response in step.responses if response.group not in surplus]
@@ -148,14 +148,14 @@ def assign_credit(run: Run, step: Step, old: list[Tensor] | None, ref: list[Tens
     responses, algorithm = step.responses, run.spec.algorithm
     kl, kl_B = algorithm.regularizer.kl, None
     if kl is not None and kl.where == "reward" and old is not None and ref is not None:
-        index_T = torch.repeat_interleave(torch.arange(len(old)), torch.tensor([len(each) for each in old]))
-        kl_B = kl_in_reward(kl, torch.cat(old), torch.cat(ref), index_T, len(old))
+        index_T = torch.repeat_interleave(torch.arange(len(old)), torch.tensor([r.num_trained for r in responses]))
+        kl_B = kl_in_reward(kl, sampled(responses, old), sampled(responses, ref), index_T, len(old))
     rewards = [float("nan") if r.score.reward is None else r.score.reward for r in responses]
     return credit(
         algorithm,
         torch.tensor(rewards, dtype=torch.float64),
         torch.tensor([r.group for r in responses]),
-        torch.tensor([len(r.token_ids) for r in responses]),
+        torch.tensor([r.num_trained for r in responses]),
         correct_B=torch.tensor([bool(r.score.correct) for r in responses]),
         truncated_B=torch.tensor([r.truncated for r in responses]),
         response_limit=run.spec.rollout.response_limit,
@@ -196,7 +196,7 @@ def _batch(run: Run, step: Step, num: int) -> list[Response]:
 def _commit(run: Run, step: Step, given: Credit) -> None:
     """Make the step's outcome the run's."""
     progress = run.progress
-    trained = sum(len(step.responses[i].token_ids) for i in given.effective_B.nonzero().flatten().tolist())
+    trained = sum(step.responses[i].num_trained for i in given.effective_B.nonzero().flatten().tolist())
     trained *= run.spec.optimization.epochs
     progress.step, progress.cursor, progress.ema = step.number, step.cursor, float(given.ema)
     progress.score = None
@@ -213,8 +213,8 @@ def _commit(run: Run, step: Step, given: Credit) -> None:
 
 def _check_agreement(run: Run, step: Step, old: list[Tensor]) -> None:
     """Compare the generator's log-probabilities with the trainer's before anything is trained on them."""
-    behaviour_T = torch.tensor([logp for response in step.responses for logp in response.completion.logps])
-    gap_T = (torch.cat(old) - behaviour_T).abs()
+    behaviour_T = sampled(step.responses, [torch.tensor(r.completion.logps) for r in step.responses])
+    gap_T = (sampled(step.responses, old) - behaviour_T).abs()
     mean, most = float(gap_T.mean()), float(gap_T.max())
     run.journal.event(step.number, "agreement", {"mean": mean, "max": most, "tokens": len(gap_T)})
     truncated = run.spec.rollout.top_p < 1 or run.spec.rollout.top_k > 0

@@ -60,6 +60,15 @@ def critic_rate_unread(spec: RunSpec) -> Iterator[Refusal]:
         )
 
 
+def budget_without_interruption(spec: RunSpec) -> Iterator[Refusal]:
+    if spec.rollout.thinking_budget is not None and spec.algorithm.sampling.interruption is None:
+        yield refuse(
+            "budget_without_interruption",
+            "rollout.thinking_budget",
+            "Only interruption reads the thinking budget, and the algorithm does not interrupt.",
+        )
+
+
 def ratio_in_the_reward(spec: RunSpec) -> Iterator[Refusal]:
     kl = spec.algorithm.regularizer.kl
     if kl is not None and kl.where == "reward" and kl.estimator == "ratio_k3":
@@ -166,6 +175,7 @@ CHECKS: tuple[RunCheck, ...] = (
     weightless,
     critic_weight_forgotten,
     critic_rate_unread,
+    budget_without_interruption,
     ratio_in_the_reward,
     level_in_the_reward,
     reference_unread,

@@ -161,6 +161,15 @@ METRICS = (
         "responses",
     ),
     Metric(
+        "length/interrupted_fraction",
+        "Interrupted thinking",
+        "fraction",
+        "exploring",
+        "down",
+        "Responses whose thinking outgrew its budget and was told to end",
+        "responses",
+    ),
+    Metric(
         "policy/entropy",
         "Entropy",
         "nats",

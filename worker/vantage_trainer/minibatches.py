@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 
 def sequence_of(index: int, response: Response) -> Sequence:
-    return Sequence(response.problem.prompt_ids, response.token_ids, response.completion.logps, index=index)
+    completion = response.completion
+    return Sequence(
+        response.problem.prompt_ids, completion.token_ids, completion.logps, index=index, injected=completion.injected
+    )
+
+
+def sampled(responses: list[Response], values: list[Tensor]) -> Tensor:
+    """Put the values of all sampled tokens one after another, those of injected ones left out."""
+    masks = [sequence_of(index, response).mask_T for index, response in enumerate(responses)]
+    return torch.cat([value_T[mask_T] for value_T, mask_T in zip(values, masks, strict=True)])
 
 
 def minibatches(run: Run, step: "Step", given: Credit, epoch: int) -> list[list[int]]:
@@ -43,11 +52,11 @@ def weighted(
     chosen = [step.responses[index] for index in indices]
     coef_B = coefficients(
         run.spec.algorithm.aggregation,
-        torch.tensor([len(response.token_ids) for response in chosen]),
+        torch.tensor([response.num_trained for response in chosen]),
         torch.tensor([response.group for response in chosen]),
         torch.ones(len(chosen), dtype=torch.bool),
         response_limit=run.spec.rollout.response_limit,
-        rollout_length_B=torch.tensor([len(r.token_ids) for r in step.responses])[given.effective_B],
+        rollout_length_B=torch.tensor([r.num_trained for r in step.responses])[given.effective_B],
     )
     bare = [
         replace(

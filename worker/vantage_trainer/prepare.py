@@ -24,6 +24,7 @@ from vantage_trainer.rollout import Sampler
 from vantage_trainer.run import Run
 from vantage_trainer.spec import RunSpec
 from vantage_trainer.stopping import Stop
+from vantage_trainer.thinking import answering
 
 
 def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: Stop) -> Run:
@@ -50,7 +51,7 @@ def prepare(folder: Path, place: Path, spec: RunSpec, journal: Journal, stop: St
         stop=stop,
         policy=Policy(model, spec),
         generator=generator,
-        sampler=Sampler(generator, tokenizer, scorer, spec.rollout),
+        sampler=Sampler(answering(generator, tokenizer, spec), tokenizer, scorer, spec.rollout),
         tokenizer=tokenizer,
         problems=problems,
         imitated=imitated,

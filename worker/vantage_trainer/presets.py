@@ -238,7 +238,8 @@ ALL = (
         ),
         "48 prompts of 16 responses, cap 5, a float32 head and staleness 8; anything between 4 and 8 does as well.",
         "The deviation is taken over what the filter leaves. TRL's version keeps a running second moment and folds the "
-        "prompt's token count into the advantage.",
+        "prompt's token count into the advantage. Of the paper's recipe asynchronous training (staleness 8) is missing "
+        "in this version: generator and trainer take turns.",
     ),
     Preset(
         "delta_l",

@@ -26,7 +26,10 @@ def metrics(run: Run, step: "Step", given: Credit) -> dict[str, float]:
     """All metrics of one step but the run's totals."""
     values = _rewards(step.responses, given) | _lengths(step.responses) | signals(step.responses)
     values |= (
-        _policy(step) | criticism.metrics(step) | {f"time/{name}": seconds for name, seconds in step.seconds.items()}
+        _policy(step)
+        | criticism.metrics(step)
+        | _interruptions(run, step.responses)
+        | {f"time/{name}": seconds for name, seconds in step.seconds.items()}
     )
     return values | {"policy/lr": step.lr, "tokens/per_second": step.num_sampled / step.seconds["step"]}
 
@@ -104,7 +107,7 @@ def sample_of(response: Response, reward: float, advantage: float) -> dict[str, 
         "index": response.index,
         "prompt": response.problem.prompt,
         "text": response.text,
-        "num_tokens": len(response.token_ids),
+        "num_tokens": response.num_trained,
         "reward": reward if math.isfinite(reward) else None,
         "parts": dict(response.score.parts),
         "correct": response.score.correct,
@@ -164,12 +167,17 @@ def _deviation(values: list[float]) -> dict[str, float]:
 
 
 def _lengths(responses: list[Response]) -> dict[str, float]:
-    lengths = [float(len(response.token_ids)) for response in responses]
-    right = [float(len(response.token_ids)) for response in responses if response.score.correct]
-    wrong = [float(len(response.token_ids)) for response in responses if response.score.correct is False]
+    lengths = [float(response.num_trained) for response in responses]
+    right = [float(response.num_trained) for response in responses if response.score.correct]
+    wrong = [float(response.num_trained) for response in responses if response.score.correct is False]
     values = _mean("length/mean", lengths) | _mean("length/correct", right) | _mean("length/wrong", wrong)
     cut = [float(response.truncated) for response in responses]
     return values | {"length/max": max(lengths)} | _mean("length/truncated_fraction", cut)
+
+
+def _interruptions(run: Run, responses: list[Response]) -> dict[str, float]:
+    told = [float(response.completion.num_injected > 0) for response in responses]
+    return _mean("length/interrupted_fraction", told) if run.spec.algorithm.sampling.interruption else {}
 
 
 def _policy(step: "Step") -> dict[str, float]:

@@ -27,6 +27,11 @@ class Response:
         return self.completion.token_ids
 
     @property
+    def num_trained(self) -> int:
+        """Count the sampled tokens: L of the formula sheets."""
+        return len(self.token_ids) - self.completion.num_injected
+
+    @property
     def truncated(self) -> bool:
         return self.completion.finish == "length"
 

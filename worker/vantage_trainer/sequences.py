@@ -17,7 +17,8 @@ from vantage_trainer.algorithms.tokens import Tokens
 class Sequence:
     """One response and everything its update needs; `coef` is its coefficient per token.
 
-    With a critic the advantage is one per token, `value` what the critic said before the update, `target` the return.
+    With a critic the advantage is one per token, `value` what the critic said before the update, `target` the return,
+    these two of trained tokens alone. `injected` is the place of tokens that were not sampled.
     """
 
     prompt_ids: list[int]
@@ -31,10 +32,18 @@ class Sequence:
     target: Tensor | None = None
     trained: bool = True
     index: int = 0
+    injected: tuple[int, int] = (0, 0)
 
     @property
     def length(self) -> int:
         return len(self.prompt_ids) + len(self.response_ids)
+
+    @property
+    def mask_T(self) -> Tensor:
+        """Mark tokens that train: none of a filler's, and none that was put there and not sampled."""
+        mask_T = torch.full((len(self.response_ids),), self.trained)
+        mask_T[slice(*self.injected)] = False
+        return mask_T
 
     def weighing(self, coef: float) -> "Sequence":
         return replace(self, coef=coef)
@@ -99,7 +108,7 @@ def tokens(batch: list[Sequence], logp_T: Tensor, entropy_T: Tensor | None) -> T
         behaviour_logp_T=torch.tensor([p for s in batch for p in s.behaviour], dtype=logp_T.dtype).to(logp_T.device),
         advantage_T=_each(batch, [s.advantage for s in batch], logp_T),
         coef_T=_each(batch, [s.coef for s in batch], logp_T),
-        mask_T=_each(batch, [float(s.trained) for s in batch], logp_T),
+        mask_T=_each(batch, [s.mask_T for s in batch], logp_T),
         response_T=_each(batch, [float(i) for i in range(len(batch))], logp_T).long(),
         ref_logp_T=_stored([s.ref for s in batch], logp_T) if has_ref else None,
         entropy_T=entropy_T,
@@ -118,7 +127,7 @@ class Judged:
 
 def judged(batch: list[Sequence], value_T: Tensor) -> Judged:
     """Lay a micro-batch out for the critic; fillers leave nothing but their gradient of zero."""
-    mask_T = _each(batch, [float(s.trained) for s in batch], value_T).bool()
+    mask_T = _each(batch, [s.mask_T for s in batch], value_T).bool()
     return Judged(
         value_T=value_T[mask_T],
         value_old_T=_stored([s.value for s in batch], value_T),

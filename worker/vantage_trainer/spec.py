@@ -102,6 +102,13 @@ class Rollout(Section):
     group_size: Count = setting(8, "Group size", "Responses sampled for each prompt")
     response_limit: Count = setting(64, "Response limit", unit="tokens")
     thinking_budget: Count | None = setting(None, "Thinking budget", unit="tokens", advanced=True)
+    thinking_end: Annotated[str, Field(min_length=1)] = setting("</think>", "End of thinking", advanced=True)
+    interruption_text: Annotated[str, Field(min_length=1)] = setting(
+        "Okay, time is up. Let me stop thinking and formulate a final answer now. </think>",
+        "Interruption",
+        "Appended where the thinking outgrows its budget; it trains nothing",
+        advanced=True,
+    )
     temperature: Positive = setting(1.0, "Temperature")
     top_p: Annotated[FiniteFloat, Field(gt=0, le=1)] = setting(1.0, "Top p", advanced=True)
     top_k: Annotated[int, Field(ge=0)] = setting(0, "Top k", "0: off", advanced=True)

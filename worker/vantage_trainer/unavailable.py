@@ -26,18 +26,6 @@ MISSING = (
         "leave it empty and filter the dataset before uploading it",
     ),
     Missing(
-        "rollout.thinking_budget",
-        lambda spec: spec.rollout.thinking_budget is not None,
-        "A thinking budget",
-        "leave it empty; the response limit bounds thinking and answer together",
-    ),
-    Missing(
-        "algorithm.sampling.interruption",
-        lambda spec: spec.algorithm.sampling.interruption is not None,
-        "Interrupting the thinking",
-        "turn it off",
-    ),
-    Missing(
         "resources.staleness",
         lambda spec: spec.resources.staleness > 0,
         "Asynchronous training",
