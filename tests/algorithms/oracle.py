@@ -215,10 +215,24 @@ class Oracle:
             bottom = self.old if self.a.ratio.denominator == "old" else self.behaviour
             mu, pi = math.exp(bottom[i][t]), math.exp(self.new[i][t])
             d = abs(mu - pi)
-            if part.measure == "kl":
+            if part.form == "topk":
+                d = self.top_distance(i, t, mu, pi)
+            elif part.measure == "kl":
                 d = mu * math.log(mu / pi) + (1 - mu) * math.log((1 - mu) / (1 - pi))
             return not ((a > 0 and pi > mu and d > part.high) or (a < 0 and pi < mu and d > part.low))
         return True
+
+    def top_distance(self, i: int, t: int, mu: float, pi: float) -> float:
+        """Over the sampled token, the k likeliest of the generator and one bucket for the rest."""
+        part, before, now = self.a.trust_region, [mu], [pi]
+        for place, token in enumerate(self.x["topk_ids"][i][t][: part.k]):
+            if token != self.x["token_ids"][i][t]:
+                before.append(math.exp(self.x["topk_logp_behav"][i][t][place]))
+                now.append(math.exp(self.x["topk_logp_new"][i][t][place]))
+        before, now = ([*known, max(1 - math.fsum(known), 1e-12)] for known in (before, now))
+        if part.measure == "tv":
+            return math.fsum(abs(a - b) for a, b in zip(before, now, strict=True)) / 2
+        return math.fsum(a * math.log(a / b) for a, b in zip(before, now, strict=True))
 
     def term(self, i: int, t: int, new: Rows) -> float:
         """The policy's term, to be multiplied by the token's coefficient; only `new` may carry a gradient."""

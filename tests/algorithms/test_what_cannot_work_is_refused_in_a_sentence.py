@@ -42,7 +42,8 @@ REFUSED = [
         "algorithm.scale.kind",
         algorithm(baseline={"kind": "critic_gae"}, scale={"kind": "group_std"}),
     ),
-    ("topk_unavailable", "algorithm.trust_region.form", algorithm(ratio=BEHAVIOUR, trust_region=TOP_K)),
+    ("unavailable", "algorithm.trust_region.form", algorithm(ratio=BEHAVIOUR, trust_region=TOP_K)),
+    ("topk_of_old", "algorithm.ratio.denominator", algorithm(ratio={"level": "token"}, trust_region=TOP_K)),
     (
         "correction_counted_twice",
         "algorithm.correction.kind",

@@ -22,10 +22,11 @@ from vantage_trainer.algorithms.measure import metrics
 from vantage_trainer.algorithms.ratio import importance
 from vantage_trainer.algorithms.regularizer import kl_in_reward
 from vantage_trainer.algorithms.tokens import Tokens
-from vantage_trainer.composition import Algorithm, CriticGae
+from vantage_trainer.composition import Algorithm, CriticGae, Divergence
 from vantage_trainer.pass_at_k import mean_pass_at_k, pass_at_k
 from vantage_trainer.presets import PRESETS
 from vantage_trainer.ragged import Batch, Inputs, read
+from vantage_trainer.ragged_top import Top, read_top
 from vantage_trainer.refusals import composition_refusals, explain
 from vantage_trainer.spec import Reward, Rollout
 
@@ -142,7 +143,10 @@ def _tokens(
         _demand(batch, "logp_ref", "a KL to the reference policy")
     if algorithm.regularizer.entropy is not None:
         _demand(batch, "entropy", "an entropy bonus")
+    top = _top(algorithm, batch)
     return Tokens(
+        behaviour_top_TK=None if top is None else top.behaviour_TK,
+        current_top_TK=None if top is None else top.current_TK,
         logp_T=logp_T,
         old_logp_T=_old(batch),
         behaviour_logp_T=batch.columns.get("logp_behav", _old(batch)),
@@ -153,6 +157,13 @@ def _tokens(
         ref_logp_T=batch.columns.get("logp_ref"),
         entropy_T=batch.columns.get("entropy"),
     )
+
+
+def _top(algorithm: Algorithm, batch: Batch) -> Top | None:
+    part = algorithm.trust_region
+    if not isinstance(part, Divergence) or part.form == "binary":
+        return None
+    return read_top(batch.inputs, batch.row_B.tolist(), part.k)
 
 
 def _measured(batch: Batch, outcome: Loss) -> Answer:

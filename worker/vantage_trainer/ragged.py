@@ -23,6 +23,7 @@ class Batch:
     row_B: Tensor
     mask_T: Tensor
     columns: dict[str, Tensor]
+    inputs: Inputs
 
     @property
     def response_T(self) -> Tensor:
@@ -53,6 +54,7 @@ def read(inputs: Inputs, correct_threshold: float) -> Batch:
         row_B=row_B,
         mask_T=mask_T,
         columns={name: _flat(inputs[name], name, row_B) for name in names},
+        inputs=inputs,
     )
 
 

@@ -27,13 +27,14 @@ def critic_under_a_sequence_ratio(algorithm: Algorithm) -> Iterator[Refusal]:
         )
 
 
-def a_top_k_divergence(algorithm: Algorithm) -> Iterator[Refusal]:
+def top_tokens_of_the_old_policy(algorithm: Algorithm) -> Iterator[Refusal]:
     part = algorithm.trust_region
-    if isinstance(part, Divergence) and part.form == "topk":
+    if isinstance(part, Divergence) and part.form == "topk" and algorithm.ratio.denominator == "old":
         yield refuse(
-            "topk_unavailable",
-            "algorithm.trust_region.form",
-            "The generator does not record the top {k} tokens yet; choose the form binary.",
+            "topk_of_old",
+            "algorithm.ratio.denominator",
+            "The top {k} tokens are those of the generator, so the divergence is from it; "
+            "set the ratio's denominator to behaviour or choose the form binary.",
             k=part.k,
         )
 
@@ -142,7 +143,7 @@ def interruption_bounds(algorithm: Algorithm) -> Iterator[Refusal]:
 CHECKS: tuple[CompositionCheck, ...] = (
     critic_with_a_scale,
     critic_under_a_sequence_ratio,
-    a_top_k_divergence,
+    top_tokens_of_the_old_policy,
     correction_counted_twice,
     correction_without_bounds,
     floor_over_cap,

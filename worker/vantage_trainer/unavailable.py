@@ -26,6 +26,12 @@ MISSING = (
         "leave it empty and filter the dataset before uploading it",
     ),
     Missing(
+        "algorithm.trust_region.form",
+        lambda spec: getattr(spec.algorithm.trust_region, "form", "") == "topk",
+        "Recording the generator's top tokens",
+        "choose the form binary; the objective of a batch that holds them can be computed",
+    ),
+    Missing(
         "resources.staleness",
         lambda spec: spec.resources.staleness > 0,
         "Asynchronous training",

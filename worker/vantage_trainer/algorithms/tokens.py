@@ -1,6 +1,7 @@
 """The flat token layout of a micro-batch: responses one after another, no padding, none split over micro-batches.
 
-Shapes: _T one value per token; `response_T` says which response a token belongs to (any integers).
+Shapes: _T one value per token; `response_T` says which response a token belongs to (any integers); _TK one column for
+each of the generator's likeliest tokens but the sampled one, -inf where there are fewer.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -26,6 +27,8 @@ class Tokens:
     response_T: Tensor
     ref_logp_T: Tensor | None = None
     entropy_T: Tensor | None = None
+    behaviour_top_TK: Tensor | None = None
+    current_top_TK: Tensor | None = None
 
     def trained(self) -> "Tokens":
         """Leave the trained tokens alone, so that nothing at a masked position can leak or change a sum's order."""

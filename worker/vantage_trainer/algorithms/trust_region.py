@@ -12,7 +12,7 @@ from torch import Tensor
 from vantage_trainer.algorithms.tokens import Tokens
 from vantage_trainer.composition import Algorithm, Clip, Divergence, NoTrustRegion, Truncate
 
-TINY = 1e-8
+TINY, REST = 1e-8, 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,37 @@ def truncate(part: Truncate, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) 
 def divergence(part: Divergence, ratio_T: Tensor, anchor_T: Tensor, tokens: Tokens) -> Trust:
     """Block tokens that left the anchor further than allowed, in the direction the advantage pushes (DPPO)."""
     current_T, anchor_T = tokens.logp_T.detach(), anchor_T.detach()
-    distance_T = MEASURES[part.measure](anchor_T, current_T)
+    distance_T = _distance(part, anchor_T, current_T, tokens)
     up_T = (tokens.advantage_T > 0) & (current_T > anchor_T) & (distance_T > part.high)
     down_T = (tokens.advantage_T < 0) & (current_T < anchor_T) & (distance_T > part.low)
     keep_T = ~(up_T | down_T)
     cap = part.cap or torch.inf
     weight_T, cut_T = ratio_T.detach().clamp(max=cap) * keep_T, keep_T & (ratio_T > cap)
     return Trust(weight_T, keep_T, flags={"clip/masked": ~keep_T, "clip/truncated_weight": cut_T})
+
+
+def _distance(part: Divergence, anchor_T: Tensor, current_T: Tensor, tokens: Tokens) -> Tensor:
+    if part.form == "binary":
+        return MEASURES[part.measure](anchor_T, current_T)
+    assert tokens.behaviour_top_TK is not None and tokens.current_top_TK is not None, "the top tokens are needed"
+    before_TS = _with_rest(anchor_T, tokens.behaviour_top_TK.detach())
+    return TOP_MEASURES[part.measure](before_TS, _with_rest(current_T, tokens.current_top_TK.detach()))
+
+
+def _with_rest(sampled_T: Tensor, top_TK: Tensor) -> Tensor:
+    """Probabilities of the sampled token, the other likeliest ones and all the rest as one."""
+    known_TS = torch.cat([sampled_T[:, None], top_TK], 1).exp()
+    return torch.cat([known_TS, (1 - known_TS.sum(1, keepdim=True)).clamp(min=REST)], 1)
+
+
+def top_total_variation(before_TS: Tensor, now_TS: Tensor) -> Tensor:
+    return (before_TS - now_TS).abs().sum(1) / 2
+
+
+def top_kullback_leibler(before_TS: Tensor, now_TS: Tensor) -> Tensor:
+    """Tokens without probability before add nothing."""
+    logs_TS = before_TS.clamp(min=REST).log() - now_TS.clamp(min=REST).log()
+    return torch.where(before_TS > 0, before_TS * logs_TS, 0).sum(1)
 
 
 def total_variation(anchor_T: Tensor, current_T: Tensor) -> Tensor:
@@ -84,6 +108,7 @@ def _rest(logp_T: Tensor) -> Tensor:
 
 
 MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"tv": total_variation, "kl": kullback_leibler}
+TOP_MEASURES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"tv": top_total_variation, "kl": top_kullback_leibler}
 TRUST_REGIONS: dict[str, Callable[..., Trust]] = {
     "none": none,
     "clip": clip,
