@@ -10,7 +10,7 @@ import torch
 from one_engine_pair import EnginePair, journal_of, with_algorithm
 from vantage_trainer import checkpoint, loop, metrics
 from vantage_trainer.arithmetic import generate
-from vantage_trainer.composition import NoPositiveResampling, Sampling
+from vantage_trainer.composition import Interruption, NoPositiveResampling, Sampling
 from vantage_trainer.engine_state import AdamState
 from vantage_trainer.failure import Failure
 from vantage_trainer.prepare import resume
@@ -128,13 +128,16 @@ def test_training_ends_when_every_prompt_is_solved(pair: EnginePair, start: Adam
 
 
 def test_interrupted_thinking_is_answered_and_both_engines_agree_on_it(pair: EnginePair, start: AdamState) -> None:
-    spec = changed(runnable("scalerl"), "rollout", thinking_budget=1)
-    run = pair.train("interrupted", spec, start)
+    algorithm = PRESETS["grpo"].algorithm.model_copy(update={"sampling": Sampling(interruption=Interruption())})
+    run = pair.train(
+        "interrupted", changed(with_algorithm(short_spec(), algorithm), "rollout", thinking_budget=1), start
+    )
     found, rows = steps_of(run), journal_of(run, "samples")
     told = [row for row in rows if "time is up" in row["text"]]
     assert sum(values["length/interrupted_fraction"] for values in found.values()) == len(told) / 32 > 0.5
-    assert all(values["mismatch/logp_gap"] < 1e-5 for values in found.values())
-    assert all(row["num_tokens"] <= 8 for row in told)
+    assert all(values["mismatch/logp_gap"] < 1e-5 and values["policy/grad_norm"] > 0 for values in found.values())
+    assert all(1 < row["num_tokens"] <= 8 for row in told)
+    assert run.progress.generated == sum(row["num_tokens"] for row in rows)
 
 
 def test_every_preset_may_be_trained() -> None:
