@@ -135,7 +135,7 @@ def test_interrupted_thinking_is_answered_and_both_engines_agree_on_it(pair: Eng
     found, rows = steps_of(run), journal_of(run, "samples")
     told = [row for row in rows if "time is up" in row["text"]]
     assert sum(values["length/interrupted_fraction"] for values in found.values()) == len(told) / 32 > 0.5
-    assert all(values["mismatch/logp_gap"] < 1e-5 and values["policy/grad_norm"] > 0 for values in found.values())
+    assert all(values["mismatch/logp_gap"] < 1e-5 for values in found.values())
     assert all(1 < row["num_tokens"] <= 8 for row in told)
     assert run.progress.generated == sum(row["num_tokens"] for row in rows)
 
