@@ -19,6 +19,10 @@ CURRENT = """
       AND m.step <= coalesce(a.superseded_after, 2147483647)
     GROUP BY m.step ORDER BY m.step
 """
+NEWEST = """
+    SELECT coalesce(max(m.time), 0) FROM runs_metricrow m JOIN runs_metrickey k ON k.id = m.key_id
+    WHERE m.run_id = %s AND m.attempt >= %s AND k.name = ANY(%s)
+"""
 REACHED = """
     SELECT m.step, m.time FROM runs_metricrow m JOIN runs_metrickey k ON k.id = m.key_id AND k.name = %s
     WHERE m.run_id = %s AND m.attempt = %s ORDER BY m.step
@@ -44,9 +48,8 @@ def rows(query: str, *values: object) -> list[tuple]:
 
 
 def newest_time(run: Run, attempt: int) -> float:
-    """When the newest metrics that Postgres holds of this attempt or a later one were written; 0: there are none."""
-    query = "SELECT coalesce(max(time), 0) FROM runs_metricrow WHERE run_id = %s AND attempt >= %s"
-    return float(rows(query, run.pk, attempt)[0][0])
+    """When the newest step that Postgres holds of this attempt or a later one was reported; 0: there is none."""
+    return float(rows(NEWEST, run.pk, attempt, [STEPS, WARM])[0][0])
 
 
 def faults(run: Run) -> list[str]:
