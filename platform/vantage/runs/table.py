@@ -17,7 +17,7 @@ from vantage.numbers import whole
 from vantage.runs.latest import Point, newest
 from vantage.runs.models import Attempt, MetricKey, MetricRow, Run
 from vantage.runs.spark import Spark, spark
-from vantage.runs.states import ACTIVE, Status
+from vantage.runs.states import ACTIVE, Kind, Status
 from vantage.text import storable
 
 PER_PAGE = 50
@@ -195,6 +195,8 @@ def _line(run: Run, held_out: str, last: dict, passes: dict, step: int, algorith
 
 def warm_start_of(run: Run, last: Point | None) -> Stage | None:
     """The warm start of a run that has one and is not through it."""
+    if run.kind != Kind.TRAIN:  # a dry run only says whether it shall have one
+        return None
     steps = int((run.spec.get("warm_start") or {}).get("steps") or 0)
     done = last.step if last else 0
     return Stage(done, steps) if done < steps else None
