@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import socket
 import tarfile
 from collections.abc import AsyncIterator, Callable
 
@@ -36,7 +37,7 @@ def write_checkpoint(run: Run) -> None:
 
 def test_an_export_goes_from_the_queue_to_a_tar(world: World, queue: Callable[..., Run], client: Client) -> None:
     parent = queue()
-    node = Node.objects.create(name="n1", host="here", devices=[{"id": "cpu0", "kind": "cpu"}])
+    node = Node.objects.create(name="n1", host=socket.gethostname(), devices=[{"id": "cpu0", "kind": "cpu"}])
     Run.objects.filter(pk=parent.pk).update(status=Status.SUCCEEDED, node=node, attempt=1)
     parent.refresh_from_db()
     parent.checkpoints.create(attempt=1, step=40, folder="checkpoints/step-000040")

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from transformers import AutoTokenizer
+from vantage_trainer.data import Problem
 from vantage_trainer.failure import explained
 from vantage_trainer.generation import UNEXPECTED, Generator, GeneratorDied
 from vantage_trainer.run import Run
@@ -69,7 +71,9 @@ def test_a_warm_start_notices_that_its_generator_is_gone(start: Callable[[str], 
     generator = start(SLEEPING)
     kill(generator)
     quiet = SimpleNamespace(event=lambda *told: None)
-    parts: dict[str, Any] = {"problems": [], "tokenizer": None, "journal": quiet, "generator": generator}
+    imitated = [Problem("1", "1+1=", [1], "2", solution="2")]
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    parts: dict[str, Any] = {"imitated": imitated, "tokenizer": tokenizer, "journal": quiet, "generator": generator}
     progress = SimpleNamespace(stage="warm_start", step=0)
     run = SimpleNamespace(
         **parts, progress=progress, spec=RunSpec(warm_start=WarmStart()), stop=Stop(tmp_path / "stop")

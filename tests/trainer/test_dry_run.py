@@ -19,6 +19,7 @@ from vantage_trainer.jobs.findings import Seen, findings
 from vantage_trainer.jobs.tally import tally
 from vantage_trainer.jobspec import DryRunSpec, JobFile
 from vantage_trainer.presets import PRESETS
+from vantage_trainer.progress import Progress
 from vantage_trainer.recipes import demo_spec
 from vantage_trainer.rewards.scoring import Scorer
 from vantage_trainer.rollout import Response, Sampler
@@ -107,8 +108,7 @@ def test_it_asks_the_prompts_of_the_first_step_with_the_seeds_of_the_first_step(
     dry_run.first_step(spec, dry_run.Ready(problems, samplers[0], "own"), 3)
     parts: Any = {"policy": None, "generator": None, "tokenizer": letters, "heldout": {}}
     parts |= {"imitated": [], "journal": None, "stop": None}
-    progress = SimpleNamespace(step=0, cursor=0)
-    run = Run(folder=Path(), spec=spec, sampler=samplers[1], problems=problems, progress=progress, **parts)  # type: ignore[arg-type]
+    run = Run(folder=Path(), spec=spec, sampler=samplers[1], problems=problems, progress=Progress(), **parts)
     loop._batch(run, loop.Step(1, 0), spec.rollout.prompts_per_step)
     assert len(engines[0].asked) == 3 * spec.rollout.group_size
     assert engines[0].asked == engines[1].asked[: len(engines[0].asked)]

@@ -23,10 +23,9 @@ urlpatterns = [path("enter/<str:token>/<int:pk>/", broken)]
 def stderr() -> Iterator[StringIO]:
     """What the handler of Django's own complaints writes."""
     handler = next(one for one in logging.getLogger("django").handlers if isinstance(one, logging.StreamHandler))
-    written = StringIO()
-    before = handler.setStream(written)
-    yield written
-    handler.setStream(before or handler.stream)
+    before, handler.stream = handler.stream, StringIO()  # not setStream: it flushes, and what was there may be closed
+    yield handler.stream
+    handler.stream = before
 
 
 @override_settings(ROOT_URLCONF=__name__, DEBUG=False)
