@@ -147,7 +147,7 @@ class EvaluationSet(Section):
 
     name: Name = setting("heldout", "Name")
     dataset: str = setting("", "Dataset")
-    n: Count = setting(1, "Samples per problem")
+    n: Annotated[Count, Field(le=4096)] = setting(1, "Samples per problem")  # all are held in memory at once
     k: list[Count] = setting([1], "k of pass@k")
     temperature: NonNegative = setting(1.0, "Temperature")
     limit: Count | None = setting(None, "Problems", "Empty: all")
