@@ -43,6 +43,7 @@ from vantage.settings import database  # noqa: E402 - it reads the environment t
 django.setup()
 settings.HOME = HOME
 settings.DATABASES["default"].update(database(os.environ["DATABASE_URL"]))  # settings may have been read before
+settings.DATABASES["default"]["OPTIONS"] = {}  # a test is one transaction, and may stand still amid it
 settings.BROKER_URL = os.environ["BROKER_URL"]
 
 

@@ -164,6 +164,8 @@ def test_two_algorithms_stand_side_by_side_with_their_differences_marked(people:
     page = client.get("/algorithms/compare/", {"left": "grpo", "right": "mine@1"}).content.decode()
     assert "GRPO and mine@1" in page and "of=grpo&amp;of=mine%401" in page
     assert page.count('class="other"') > 10
+    chosen = client.get("/algorithms/compare/", {"left": "grpo", "against": "mine@1"}).content.decode()
+    assert "GRPO and mine@1" in chosen
     same = client.get("/algorithms/compare/", {"left": "grpo", "right": "grpo"}).content.decode()
     assert "The two compute the same." in same and 'class="other"' not in same
     unknown = client.get("/algorithms/compare/", {"left": "no\x00such"}, follow=True).content.decode()

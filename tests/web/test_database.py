@@ -1,14 +1,17 @@
 """The tests speak to a real Postgres and a real Valkey."""
 
+import os
 import subprocess
 import sys
 import time
 
+import psycopg
 import pytest
 import redis
 from django.conf import settings
 from django.db import connection, transaction
 from vantage.runs.supervisor import patiently
+from vantage.settings import database
 from vantage.teams.models import Team
 
 
@@ -21,9 +24,10 @@ def test_the_database_is_postgres_and_stores_what_is_written() -> None:
 
 @pytest.mark.django_db
 def test_who_stands_still_amid_a_transaction_keeps_others_waiting_for_a_lease_at_most() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT setting FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'")
-        assert cursor.fetchone() == (f"{max(5.0, settings.LEASE_SECONDS) * 1000:.0f}",)
+    site = psycopg.conninfo.make_conninfo(os.environ["DATABASE_URL"], dbname=connection.settings_dict["NAME"])
+    with psycopg.connect(site, **database(os.environ["DATABASE_URL"])["OPTIONS"]) as direct:  # type: ignore[arg-type]
+        found = direct.execute("SELECT setting FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'")
+        assert found.fetchone() == (f"{max(5.0, settings.LEASE_SECONDS) * 1000:.0f}",)
 
 
 @pytest.mark.django_db(transaction=True)

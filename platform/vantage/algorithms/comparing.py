@@ -49,10 +49,11 @@ def address(team: Team, reference: str) -> str:
 
 @require_GET
 def compared(request: HttpRequest) -> HttpResponse:
-    """?left=grpo&right=mine@2"""
-    team = current_team(request)
+    """?left=grpo&right=mine@2, or against=mine@2 from an algorithm's own page"""
+    team, asked = current_team(request), request.GET
     try:
-        left, right = (Side.of(team, request.GET.get(*given)) for given in (("left", "grpo"), ("right", "dr_grpo")))
+        left = Side.of(team, asked.get("left", "grpo"))
+        right = Side.of(team, asked.get("right") or asked.get("against") or "dr_grpo")
     except ValueError as refusal:
         messages.error(request, showable(str(refusal)))
         return redirect("algorithms")
