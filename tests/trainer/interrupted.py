@@ -5,6 +5,7 @@ processes which are killed leave the same behind is shown by tests with real one
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,18 +101,19 @@ def write_folder(folder: Path, spec: RunSpec) -> Path:
 @contextmanager
 def one_generator(model: Path, log: Path) -> Iterator[None]:
     """Let every attempt inside use the same generator process."""
-    ranks.prepare_environment()
-    shared = Generator(model, spec=spec_of("grpo"), log=log)
-    shared.start()
-    try:
-        with (
-            patch.object(prepare, "Generator", lambda *given, **options: shared),
-            patch.object(shared, "start"),
-            patch.object(warm_start, "SPARING_SECONDS", 0),
-        ):
-            yield
-    finally:
-        shared.close()
+    with patch.dict(os.environ):  # what says which rank this is must not reach a trainer that is started later
+        ranks.prepare_environment()
+        shared = Generator(model, spec=spec_of("grpo"), log=log)
+        shared.start()
+        try:
+            with (
+                patch.object(prepare, "Generator", lambda *given, **options: shared),
+                patch.object(shared, "start"),
+                patch.object(warm_start, "SPARING_SECONDS", 0),
+            ):
+                yield
+        finally:
+            shared.close()
 
 
 def live(folder: Path, attempt: int, dies: Case | None = None) -> None:

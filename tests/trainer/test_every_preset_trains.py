@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -43,11 +44,11 @@ def runnable(name: str) -> RunSpec:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnginePair]:
-    os.environ["OMP_NUM_THREADS"] = "1"
     torch.set_num_threads(1)
-    pair = EnginePair(tmp_path_factory.mktemp("engines"), short_spec(), generate(48, 1, terms=2), [])
-    yield pair
-    pair.close()
+    with patch.dict(os.environ, {"OMP_NUM_THREADS": "1"}):  # nor may which rank this is reach a trainer started later
+        pair = EnginePair(tmp_path_factory.mktemp("engines"), short_spec(), generate(48, 1, terms=2), [])
+        yield pair
+        pair.close()
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,8 @@ def solutions(problems: list[Problem], tokenizer: Tokenizer, settings: WarmStart
 
 def _evaluate_first(run: Run) -> None:
     """Evaluate the model as it comes, where the spec asks for it; a stage resumed amid its steps has passed that."""
-    if not run.spec.evaluation.before_warm_start or run.progress.step > 0:
+    wanted = run.spec.evaluation.before_warm_start and run.spec.evaluation.sets
+    if not wanted or run.progress.step > 0:
         return
     run.journal.event(0, "waiting", {"what": "the generator's engine", "since": time.time()})
     with run.stop.abandonable():
